@@ -50,8 +50,8 @@ pub trait CongestionController {
         None
     }
     /// The short form of [`on_ack`](Self::on_ack) for an acknowledgment while `ack.recovering`: whether it did the same, with
-    /// nothing but its `newest_rtt`, or else its `rtt`. False: it did nothing, and `on_ack` follows, as it always does with
-    /// algorithms from outside the tree.
+    /// nothing but its `newest_rtt`, or else its `rtt`; without either it does nothing. False: it did nothing, and `on_ack` follows, as
+    /// it always does with algorithms from outside the tree.
     fn stand_by(&mut self, _now: Instant, _rtt: Option<Duration>) -> bool {
         false
     }

@@ -116,7 +116,11 @@ impl Sender {
         delivery: &mut Delivery,
     ) {
         let blocks = segment.sack_blocks();
-        let before = self.board.marks.known;
+        let before = if shared.predict {
+            self.board.marks.known
+        } else {
+            [0; 4]
+        };
         let mut known = [0; 4];
         if blocks > 0 {
             known[0] = self.take_block::<COUNTED, true>(now, shared, segment, 0, ack, delivery);
@@ -126,13 +130,10 @@ impl Sender {
                 break;
             }
             let block = as_noted(segment.sack_block(index));
-            *noted = if is_known(&before, index, block) && shared.predict {
+            *noted = if is_known(&before, index, block) {
                 block // nothing new, and not a D-SACK
             } else {
-                let mut seen = *delivery; // a copy: see `Delivery`
-                let noted = self.take_further::<COUNTED>(now, shared, segment, index, ack, &mut seen);
-                *delivery = seen;
-                noted
+                self.take_further::<COUNTED>(now, shared, segment, index, ack, delivery)
             };
         }
         self.board.set_known(known);
@@ -156,7 +157,7 @@ impl Sender {
     }
 
     /// A block after the first that is not known.
-    #[inline(never)]
+    #[inline(always)]
     fn take_further<const COUNTED: bool>(
         &mut self,
         now: Instant,
@@ -166,7 +167,28 @@ impl Sender {
         ack: u64,
         delivery: &mut Delivery,
     ) -> u64 {
-        self.take_block::<COUNTED, false>(now, shared, segment, index, ack, delivery)
+        if COUNTED {
+            // Apart from the rest, which stays in registers: see `Delivery`.
+            let (noted, sums) = self.count_further(now, shared, segment, index, ack);
+            delivery.segments += sums.segments;
+            delivery.sacked += sums.sacked;
+            return noted;
+        }
+        self.take_block::<false, false>(now, shared, segment, index, ack, delivery)
+    }
+
+    #[inline(never)]
+    fn count_further(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        index: usize,
+        ack: u64,
+    ) -> (u64, Delivery) {
+        let mut sums = Delivery::default();
+        let noted = self.take_block::<true, false>(now, shared, segment, index, ack, &mut sums);
+        (noted, sums)
     }
 
     /// Block `index` of an acknowledgment, which is the `FIRST` or not: what is noted of it, zero if no run holds all of it.

@@ -16,6 +16,8 @@ use crate::packet::Segment;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::ns2_agent::Sack1;
+use crate::tcp::ack::state::{LOOKED_UP, NS2_REPAIR};
+use crate::tcp::config::Prr;
 use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::state::timers::Timer;
 use crate::tcp::state::types::CaState;
@@ -29,20 +31,20 @@ impl Sender {
         let sent = self.choose(&mut agent, now, shared);
         self.recovery.sack1 = Some(agent);
         if sent.is_some() {
-            self.note_shut_sack1(now, shared);
+            self.note_shut_sack1::<LOOKED_UP>(now, shared);
         }
         sent
     }
 
     fn choose(&mut self, agent: &mut Sack1, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
-        let window = self.window(shared) / u64::from(shared.mss);
+        let window = self.own_window(shared);
         let widest = shared.config.max_window_segments.map_or(u64::MAX, u64::from);
         if agent.first_due {
             agent.first_due = false;
             agent.high_rxt = self.board.ring.front()?.end();
             return self.send_again(now, shared, 0);
         }
-        if self.is_shut(agent, window) {
+        if self.is_shut::<LOOKED_UP>(agent, shared) {
             return None;
         }
         if self.recovery.state == CaState::Recovery {
@@ -75,11 +77,17 @@ impl Sender {
         self.send_new(agent, now, shared)
     }
 
-    /// Whether nothing leaves before the next acknowledgment, where the fast retransmit has left and the window has so many segments.
+    /// The window in segments: there is no PRR beside the agent.
+    fn own_window(&self, shared: &Shared) -> u64 {
+        debug_assert_eq!(shared.config.prr, Prr::Off);
+        Sender::bounded(shared, self.cc.window().get()) / u64::from(shared.mss)
+    }
+
+    /// Whether nothing leaves before the next acknowledgment, where the fast retransmit has left.
     #[inline(always)]
-    fn is_shut(&self, agent: &Sack1, window: u64) -> bool {
-        if self.recovery.state == CaState::Recovery {
-            i64::from(agent.pipe) >= window as i64
+    fn is_shut<const AGENT: u8>(&self, agent: &Sack1, shared: &Shared) -> bool {
+        if AGENT == NS2_REPAIR || self.recovery.state == CaState::Recovery {
+            i64::from(agent.pipe) >= self.own_window(shared) as i64
         } else {
             agent.dup_acks > 0 && !agent.one_due
         }
@@ -88,7 +96,7 @@ impl Sender {
     /// Notes whether a drain will find the window full although something waits, as far as that is seen without a look at the
     /// scoreboard.
     #[inline(always)]
-    pub(in crate::tcp) fn note_shut_sack1(&mut self, now: Instant, shared: &Shared) {
+    pub(in crate::tcp) fn note_shut_sack1<const AGENT: u8>(&mut self, now: Instant, shared: &Shared) {
         let Some(agent) = &self.recovery.sack1 else { return };
         let alone = self.tempo.is_none() && !self.probes_soon();
         if shared.predict
@@ -96,7 +104,7 @@ impl Sender {
             && !agent.first_due
             && self.board.out > 0
             && self.unsent() > 0
-            && self.is_shut(agent, self.window(shared) / u64::from(shared.mss))
+            && self.is_shut::<AGENT>(agent, shared)
         {
             (self.full_at, self.shut) = (now, true);
         }
@@ -131,7 +139,7 @@ impl Sender {
 
     /// What an acknowledgment delivers as the agent sees it: its own RTT sample, and blocks where they are looked at.
     #[inline(always)]
-    pub(in crate::tcp) fn deliver_sack1<const QUIET: bool>(
+    pub(in crate::tcp) fn deliver_sack1<const QUIET: bool, const AGENT: u8>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -139,10 +147,14 @@ impl Sender {
         ack: u64,
         delivery: &mut Delivery,
     ) {
-        let recovering = !QUIET && self.recovery.state == CaState::Recovery;
+        let recovering = AGENT == NS2_REPAIR || !QUIET && self.recovery.state == CaState::Recovery;
         (delivery.rtt, delivery.newest_rtt) = (None, None);
         delivery.partial = recovering && delivery.advanced && self.una < self.recovery.high_seq;
         let una = self.una;
+        if AGENT == NS2_REPAIR {
+            self.take_blocks::<true>(now, shared, segment, ack, delivery);
+            return;
+        }
         let Some(agent) = &mut self.recovery.sack1 else {
             return;
         };
@@ -156,12 +168,18 @@ impl Sender {
 
     /// What follows for the agent's state.
     #[inline(always)]
-    pub(in crate::tcp) fn transition_sack1(
+    pub(in crate::tcp) fn transition_sack1<const AGENT: u8>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
         delivery: &Delivery,
     ) {
+        if AGENT == NS2_REPAIR {
+            if let Some(agent) = &mut self.recovery.sack1 {
+                agent.pipe -= 1;
+            }
+            return self.sample_pipe_of_agent(now, shared, delivery);
+        }
         let Some(mut agent) = self.recovery.sack1.take() else {
             return;
         };
@@ -195,11 +213,16 @@ impl Sender {
         } else if !recovering && delivery.sacked > 0 {
             self.on_duplicate(&mut agent, now, shared);
         }
+        self.recovery.sack1 = Some(agent);
+        self.sample_pipe_of_agent(now, shared, delivery);
+    }
+
+    #[inline(always)]
+    fn sample_pipe_of_agent(&mut self, now: Instant, shared: &Shared, delivery: &Delivery) {
         if self.tempo.is_some() {
             let delivery = *delivery;
             self.sample_pipe(now, shared, &delivery);
         }
-        self.recovery.sack1 = Some(agent);
     }
 
     /// An ACK that SACKs something new, outside recovery.

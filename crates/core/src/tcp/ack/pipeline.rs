@@ -12,7 +12,7 @@ use crate::cc::{Ack, CongestionKind, Progress, Reaction};
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
-use crate::tcp::ack::state::{LOOKED_UP, NO_AGENT, NS2, NS2_AGAIN};
+use crate::tcp::ack::state::{LOOKED_UP, NO_AGENT, NS2, NS2_AGAIN, NS2_REPAIR, is_agent, may_advance};
 use crate::tcp::config::{Prr as PrrVariant, TailLossProbe, WindowGrowth};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::Hidden;
@@ -27,6 +27,8 @@ use crate::units::Bytes;
 struct Before {
     in_flight: u64,
     una: u64,
+    /// The controller has nothing to do, whatever it delivers: then nobody asks what was in flight.
+    idle: bool,
 }
 
 impl Sender {
@@ -41,12 +43,14 @@ impl Sender {
         ack: u64,
         duplicate: bool,
     ) {
+        let idle = AGENT == NS2_REPAIR && self.cc.stand_by(now, None);
         let before = Before {
-            in_flight: self.board.pipe_if::<QUIET>(),
+            in_flight: if idle { 0 } else { self.board.pipe_if::<QUIET>() },
             una: self.una,
+            idle,
         };
         let mut delivery = Delivery {
-            advanced: QUIET || AGENT != NS2_AGAIN && ack > self.una,
+            advanced: QUIET || may_advance(AGENT) && ack > self.una,
             duplicate,
             ..Delivery::default()
         };
@@ -103,6 +107,9 @@ impl Sender {
         match (self.recovery.is_ns2(), ack > self.una) {
             (false, _) => self.on_any_ack_of::<NO_AGENT>(now, shared, segment, ack, duplicate),
             (true, true) => self.on_any_ack_of::<NS2>(now, shared, segment, ack, duplicate),
+            (true, false) if self.recovery.state == CaState::Recovery => {
+                self.on_any_ack_of::<NS2_REPAIR>(now, shared, segment, ack, duplicate);
+            }
             (true, false) => self.on_any_ack_of::<NS2_AGAIN>(now, shared, segment, ack, duplicate),
         }
     }
@@ -121,7 +128,7 @@ impl Sender {
         self.recovery.hold = false;
         self.on_ack::<false, AGENT>(now, shared, segment, ack, duplicate);
         if AGENT != NO_AGENT {
-            self.note_shut_sack1(now, shared);
+            self.note_shut_sack1::<AGENT>(now, shared);
         }
     }
 
@@ -161,7 +168,7 @@ impl Sender {
             }
         }
         if self.recovery.has_agent::<AGENT>() {
-            self.deliver_sack1::<QUIET>(now, shared, segment, ack, delivery);
+            self.deliver_sack1::<QUIET, AGENT>(now, shared, segment, ack, delivery);
             return hidden;
         }
         if !QUIET {
@@ -187,13 +194,18 @@ impl Sender {
         before: Before,
         round_start: bool,
     ) {
-        let may_grow = self.may_grow(shared);
-        let state_before = self.recovery.state;
+        let known = is_agent(AGENT); // it asks for no rates and knows no PRR
+        let may_grow = !before.idle && self.may_grow(shared);
+        let state_before = if AGENT == NS2_REPAIR {
+            CaState::Recovery
+        } else {
+            self.recovery.state
+        };
         let mut lost = 0;
         if QUIET {
             self.recovery.wait_until = Instant::FAR_FUTURE;
         } else if self.recovery.has_agent::<AGENT>() {
-            self.transition_sack1(now, shared, delivery);
+            self.transition_sack1::<AGENT>(now, shared, delivery);
         } else {
             lost = self.transition(now, shared, segment, delivery);
         }
@@ -204,7 +216,7 @@ impl Sender {
         }
         let reducing = |state| !QUIET && matches!(state, CaState::Recovery | CaState::Cwr);
         let recovering = reducing(self.recovery.state);
-        if QUIET || delivery.delivered > 0 || delivery.advanced {
+        if QUIET || !before.idle && (delivery.delivered > 0 || delivery.advanced) {
             let reported = match &mut self.tempo {
                 Some(tempo) if !QUIET => lost + tempo.take_unreported(),
                 Some(_) | None => lost,
@@ -257,7 +269,11 @@ impl Sender {
                     rtt: delivery.rtt,
                     newest_rtt: delivery.newest_rtt,
                     one_way_delay: shared.one_way_delay(segment),
-                    rate: if QUIET { None } else { delivery.rate.as_ref() },
+                    rate: if QUIET || known {
+                        None
+                    } else {
+                        delivery.rate.as_ref()
+                    },
                     round_start,
                     app_limited: !self.usage.is_limited(),
                     cwnd_limited: may_grow,
@@ -275,14 +291,14 @@ impl Sender {
                 self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
             }
         }
-        if !matches!(AGENT, NS2 | NS2_AGAIN) && recovering && shared.config.prr != PrrVariant::Off {
+        if !known && recovering && shared.config.prr != PrrVariant::Off {
             self.reduce(shared, delivery, lost);
         }
-        if shared.cold.is_some() && delivery.advanced {
+        if delivery.advanced && shared.cold.is_some() {
             self.mtu_probe_acked(now, shared);
         }
         if !QUIET {
-            self.set_timer::<false>(now, shared, delivery.advanced);
+            self.set_timer::<false, AGENT>(now, shared, delivery.advanced);
             if delivery.partial {
                 shared.rtt.reset_backoff();
             }
@@ -305,12 +321,13 @@ impl Sender {
     /// The retransmission slot after an acknowledgment that came at `now` and was nothing but progress.
     #[inline(never)]
     fn set_timer_of_progress(&mut self, now: Instant, shared: &mut Shared) {
-        self.set_timer::<true>(now, shared, true);
+        self.set_timer::<true, LOOKED_UP>(now, shared, true);
     }
 
-    /// The retransmission slot after an acknowledgment. `QUIET`: nothing was lost, and nothing is waited for.
+    /// The retransmission slot after an acknowledgment. `QUIET`: nothing was lost, and nothing is waited for. `AGENT`: as in
+    /// [`Sender::on_ack`].
     #[inline(always)]
-    pub(in crate::tcp) fn set_timer<const QUIET: bool>(
+    pub(in crate::tcp) fn set_timer<const QUIET: bool, const AGENT: u8>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -348,7 +365,11 @@ impl Sender {
             shared.timers.move_rto(now + wait);
         }
         let at = self.recovery.wait_until;
-        if !QUIET && at < shared.timers.rto_at() {
+        debug_assert!(
+            !is_agent(AGENT) || at == Instant::FAR_FUTURE,
+            "RACK and early retransmit are off"
+        );
+        if !QUIET && !is_agent(AGENT) && at < shared.timers.rto_at() {
             let kind = if self.recovery.rack.is_some() {
                 Timer::Reordering
             } else {
@@ -360,7 +381,7 @@ impl Sender {
         let probing = shared.config.tail_loss_probe != TailLossProbe::Off;
         let nothing_lost = self.recovery.state == CaState::Open
             && (QUIET || self.board.marks.sacked_segments == 0 && self.recovery.tlp_end == 0);
-        if probing && nothing_lost {
+        if !is_agent(AGENT) && probing && nothing_lost {
             if !advanced && shared.timers.kind() == Some(Timer::Pto) {
                 return; // a PTO runs from transmissions and cumulative acknowledgments
             }

@@ -201,12 +201,22 @@ impl Records {
         self.search(offset)
     }
 
-    /// The record with `seq == offset`, if all before it have the usual length.
+    /// The number of the record with `seq == offset`, if all before it have the usual length.
     #[inline(always)]
-    pub(in crate::tcp) fn usual_at(&mut self, offset: u64, usual: u32) -> Option<&mut Record> {
+    pub(in crate::tcp) fn usual_number(&self, offset: u64, usual: u32) -> Option<u32> {
         let front = self.front()?;
-        let index = (offset.checked_sub(front.seq)? / u64::from(usual)) as usize;
-        self.get_mut(index).filter(|record| record.seq == offset)
+        let index = offset.checked_sub(front.seq)? / u64::from(usual);
+        Some(self.taken.wrapping_add(index as u32))
+    }
+
+    /// The record that was put as number `number`, if it is there and begins at `offset`.
+    #[inline(always)]
+    pub(in crate::tcp) fn numbered(&mut self, number: u32, offset: u64) -> Option<&mut Record> {
+        if number.wrapping_sub(self.taken) >= self.put.wrapping_sub(self.taken) {
+            return None;
+        }
+        let place = self.place(number);
+        self.slots.get_mut(place).filter(|record| record.seq == offset)
     }
 
     #[inline(never)]

@@ -76,7 +76,10 @@ impl Scoreboard {
         if left < last.start || left > last.end || !marks.stale.is_empty() {
             return None;
         }
-        let record = self.ring.usual_at(last.end, self.mss)?;
+        if self.ring.numbered(marks.behind, last.end).is_none() {
+            marks.behind = self.ring.usual_number(last.end, self.mss)?;
+        }
+        let record = self.ring.numbered(marks.behind, last.end)?;
         if record.end() != right || record.flags & (SACKED | LOST | RETRANS) != 0 {
             return None;
         }
@@ -87,6 +90,7 @@ impl Scoreboard {
         marks.sacked_segments += 1;
         last.end = right;
         last.segments += 1;
+        marks.behind = marks.behind.wrapping_add(1);
         self.work.search(self.ring.len());
         self.work.add(1);
         Some(weight)

@@ -76,6 +76,8 @@ pub(in crate::tcp) struct Marks {
     pub(in crate::tcp) hint: u64,
     /// Everything below this offset was judged by SACKed data above it.
     pub(in crate::tcp) judged: u64,
+    /// The number of the record behind the last run, as far as it is known.
+    pub(in crate::tcp) behind: u32,
     /// SACK blocks of the last acknowledgment that lie within runs, as on the wire; zero: none.
     pub(in crate::tcp) known: [u64; 4],
 }
@@ -94,6 +96,7 @@ impl Blank for Marks {
             resent_end: 0,
             hint: 0,
             judged: 0,
+            behind: 0,
             known: [0; 4],
         };
         &BLANK

@@ -132,8 +132,7 @@ impl Recovery {
     pub(in crate::tcp) const fn has_agent<const AGENT: u8>(&self) -> bool {
         match AGENT {
             NO_AGENT => false,
-            NS2 | NS2_AGAIN => true,
-            _ => self.is_ns2(),
+            _ => is_agent(AGENT) || self.is_ns2(),
         }
     }
 
@@ -305,3 +304,15 @@ pub(in crate::tcp) const NO_AGENT: u8 = 1;
 pub(in crate::tcp) const NS2: u8 = 2;
 /// ns-2's agent does, and the acknowledgment is of nothing beyond SND.UNA.
 pub(in crate::tcp) const NS2_AGAIN: u8 = 3;
+/// The same while the agent recovers.
+pub(in crate::tcp) const NS2_REPAIR: u8 = 4;
+
+/// Whether it is known that ns-2's agent takes the place of RFC 6675. It looks for losses in its own way alone.
+pub(in crate::tcp) const fn is_agent(agent: u8) -> bool {
+    matches!(agent, NS2 | NS2_AGAIN | NS2_REPAIR)
+}
+
+/// Whether an acknowledgment may be of new data, as far as `agent` says.
+pub(in crate::tcp) const fn may_advance(agent: u8) -> bool {
+    !matches!(agent, NS2_AGAIN | NS2_REPAIR)
+}

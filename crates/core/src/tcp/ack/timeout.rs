@@ -7,6 +7,7 @@ use crate::cc::CongestionKind;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::SACKED;
+use crate::tcp::ack::state::LOOKED_UP;
 use crate::tcp::config::Prr as PrrVariant;
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::error::{ConnectionError, Event};
@@ -50,7 +51,7 @@ impl Sender {
                 } else if found && self.recovery.state == CaState::Recovery {
                     self.recovery.force |= self.board.pipe() == 0;
                 }
-                self.set_timer::<false>(now, shared, false);
+                self.set_timer::<false, LOOKED_UP>(now, shared, false);
             }
             Timer::Persist => {
                 if self.attempts.probed_enough(now, shared, self.zero_probes()) {

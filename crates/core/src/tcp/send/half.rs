@@ -147,7 +147,7 @@ impl Sender {
 
     /// `window`, at most `max_window`.
     #[inline(always)]
-    fn bounded(shared: &Shared, window: u64) -> u64 {
+    pub(in crate::tcp) fn bounded(shared: &Shared, window: u64) -> u64 {
         match shared.config.max_window_segments {
             Some(segments) => window.min(u64::from(segments) * u64::from(shared.mss)),
             None => window,
