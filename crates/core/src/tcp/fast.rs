@@ -4,7 +4,8 @@
 //! here are yes, an established connection has nothing to do but to take the data expected next or an acknowledgment of new
 //! data, or to send full new segments; the compiler then leaves the branches out that cannot be taken. What does not depend on
 //! the segment is kept ([`FastPath`]): it is worked out at the end of every unusual step, and forgotten at the begin of it.
-//! Where an end only receives (`RECEIVES`), or more than a full segment waits (`FULL`), the same steps leave out more.
+//! Where an end only receives (`RECEIVES`), data is acknowledged at once (`ANSWERED`), or more than a full segment waits (`FULL`), the
+//! same steps leave out more.
 //! Nothing else is written here. Tests step pairs of connections side by side, one of which never takes the usual case
 //! ([`Setting::HeaderPrediction`](super::Setting)).
 //!
@@ -29,6 +30,8 @@ pub(super) struct FastPath {
     /// Whether such an acknowledgment may put off the retransmission slot until the run of acknowledgments is over, and data the
     /// delay of its acknowledgment: they are set to the same then, whatever was sent meanwhile.
     defers: bool,
+    /// Whether data is read at once and acknowledged at once, in order or not, and no receive memory bounds the window.
+    answers: bool,
     /// Whether full new segments and acknowledgments are all there is to send.
     sends: bool,
     /// Whether what the sender chooses and acknowledgments are all there is to send.
@@ -48,6 +51,7 @@ impl FastPath {
         acks: false,
         undo: false,
         defers: false,
+        answers: false,
         sends: false,
         silent: false,
     };
@@ -68,6 +72,12 @@ impl FastPath {
     #[inline(always)]
     pub(super) const fn defers(self) -> bool {
         self.defers
+    }
+
+    /// Whether data is read at once and acknowledged at once, in order or not, and no receive memory bounds the window.
+    #[inline(always)]
+    pub(super) const fn answers(self) -> bool {
+        self.answers
     }
 
     /// Whether full new segments and acknowledgments are all there is to send.
@@ -215,6 +225,7 @@ impl Connection {
             acks,
             undo,
             defers: acks && defers,
+            answers: self.auto_read && self.receive.answers(config),
             sends: acks && silent,
             silent,
         }
@@ -226,6 +237,7 @@ impl Connection {
         let holds = (kept.arrivals == u16::MAX || kept.arrivals == now.arrivals)
             && (!kept.acks || now.acks && (kept.undo || !now.undo))
             && (!kept.defers || now.defers)
+            && (!kept.answers || now.answers)
             && (!kept.sends || now.sends)
             && (!kept.silent || now.silent);
         assert!(holds, "usual: {kept:?}, by what is so now: {now:?}");

@@ -208,7 +208,7 @@ impl Connection {
         let mut data = *syn;
         data.flags = data.flags.without(Flags::SYN);
         let shared = &connection.shared;
-        let taken = connection.receive.on_data::<false, false, false>(
+        let taken = connection.receive.on_data::<false, false, false, false>(
             now,
             &shared.config,
             &shared.rtt,

@@ -15,6 +15,8 @@ use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::tcp::ack::rto::Rtt;
 use crate::tcp::config::{Config, DelayedAck, EcnEcho};
+#[cfg(doc)]
+use crate::tcp::fast::FastPath;
 use crate::tcp::receive::ack_policy::Acking;
 use crate::tcp::receive::held_back::HeldBack;
 use crate::tcp::receive::rcvbuf::Room;
@@ -143,15 +145,17 @@ impl Receive {
     }
 
     /// Takes everything that can be read. `PREDICTED`: no FIN is known. `PLAIN`: a segment [is plain](Receive::is_plain) that just
-    /// came.
+    /// came. `ANSWERED`: as in [`Receive::on_data`].
     #[inline(always)]
-    pub(in crate::tcp) fn read_all<const PREDICTED: bool, const PLAIN: bool>(&mut self) {
+    pub(in crate::tcp) fn read_all<const PREDICTED: bool, const PLAIN: bool, const ANSWERED: bool>(
+        &mut self,
+    ) {
         if PREDICTED {
             self.read = self.rcv_nxt;
         } else {
             self.read += self.readable();
         }
-        if let Some(room) = &mut self.room {
+        if !ANSWERED && let Some(room) = &mut self.room {
             let span = || span(self.beyond.as_deref(), self.rcv_nxt);
             room.on_read::<PLAIN>(self.read, self.rcv_nxt, span);
         }
@@ -218,9 +222,15 @@ impl Receive {
 
     /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
     /// `PREDICTED`: it carries no FIN, and none is known. `NEXT` implies `PREDICTED`: the segment also [is next](Receive::is_next).
-    /// `PLAIN` implies `NEXT`: the segment also [is plain](Receive::is_plain). `sack`: both ends use SACK.
+    /// `PLAIN` implies `NEXT`: the segment also [is plain](Receive::is_plain). `ANSWERED`:
+    /// [it is answered at once](FastPath::answers), and if it is plain, [the window is as wide as before](Receive::is_as_wide). `sack`: both ends use SACK.
     #[inline(always)]
-    pub(in crate::tcp) fn on_data<const PREDICTED: bool, const NEXT: bool, const PLAIN: bool>(
+    pub(in crate::tcp) fn on_data<
+        const PREDICTED: bool,
+        const NEXT: bool,
+        const PLAIN: bool,
+        const ANSWERED: bool,
+    >(
         &mut self,
         now: Instant,
         config: &Config,
@@ -238,6 +248,7 @@ impl Receive {
         } else {
             self.limit::<PREDICTED>(seq, payload)
         };
+        let compress = !ANSWERED && compresses(config, sack);
         let mut taken = if NEXT || (seq == before as i64 && self.beyond_is_empty() && end as u64 <= limit) {
             // The common case: in order, nothing beyond.
             self.rcv_nxt = end as u64;
@@ -248,9 +259,12 @@ impl Receive {
                 ..Taken::default()
             }
         } else {
-            self.take_any(config, sack, seq, payload, fin, limit)
+            self.take_any::<ANSWERED>(config, compress, seq, payload, fin, limit)
         };
-        if !PLAIN && let Some(room) = &mut self.room {
+        if !PLAIN
+            && !ANSWERED
+            && let Some(room) = &mut self.room
+        {
             if room.overflows() {
                 self.acking.quick = 0;
                 self.acking.now |= room.stretch(self.rcv_nxt > before || fin);
@@ -262,7 +276,9 @@ impl Receive {
                 self.edge = self.edge.max(self.rcv_nxt);
             }
         }
-        if NEXT || self.room.is_some() || self.rcv_nxt != before {
+        if PLAIN && ANSWERED {
+            self.edge += u64::from(payload); // the acknowledgment offers as much as the one before
+        } else if NEXT || !ANSWERED && self.room.is_some() || self.rcv_nxt != before {
             self.standing = None;
         }
         if !PREDICTED && (fin || self.fin_at != u64::MAX) {
@@ -270,57 +286,23 @@ impl Receive {
             self.acking.now |= fin && self.rcv_nxt < self.fin_at;
         }
         if NEXT || payload > 0 && taken.advanced {
-            self.schedule::<PLAIN>(now, config, rtt, segment);
-            if PREDICTED || !taken.fin {
+            self.schedule::<PLAIN, ANSWERED>(now, config, rtt, segment);
+            if ANSWERED {
+                self.acking.now = true;
+            } else if PREDICTED || !taken.fin {
                 self.decide::<PLAIN>(config);
             }
         } else if payload > 0 {
-            self.schedule_disorder(config, sack, segment, taken.end > taken.start);
+            self.schedule_disorder::<ANSWERED>(config, sack, segment, taken.end > taken.start);
         }
         taken
     }
 
-    /// Whether a predicted segment of so much `payload` at offset `seq` is what is expected next, within the window and with
-    /// nothing beyond it.
-    #[inline(always)]
-    pub(in crate::tcp) fn is_next(&self, seq: i64, payload: u32) -> bool {
-        seq == self.rcv_nxt as i64
-            && payload > 0
-            && self.beyond_is_empty()
-            && self.rcv_nxt + u64::from(payload) <= self.edge
-    }
-
-    /// Whether a segment that [is next](Receive::is_next) and is read at once changes nothing but where the stream is, and when to
-    /// acknowledge: it is as long as the ones before, and the window stays what it is.
-    #[inline(always)]
-    pub(in crate::tcp) fn is_plain(&self, config: &Config, segment: &Segment) -> bool {
-        self.acking.is_full(segment.payload)
-            && match &self.room {
-                Some(room) => room.is_plain(segment.payload, u32::from(segment.overhead)),
-                None => !self.grows(config),
-            }
-    }
-
     /// Without receive memory: whether Linux's `rcv_ssthresh` still grows towards the buffer.
     #[inline(always)]
-    fn grows(&self, config: &Config) -> bool {
+    pub(super) fn grows(&self, config: &Config) -> bool {
         matches!(config.delayed_ack, DelayedAck::Linux { .. })
             && u64::from(self.grown) < config.receive_buffer.get()
-    }
-
-    /// Nothing beyond this offset is taken of a segment of so much `payload` at offset `seq`.
-    #[inline(always)]
-    fn limit<const PREDICTED: bool>(&self, seq: i64, payload: u32) -> u64 {
-        let before = self.rcv_nxt;
-        let fin_at = if PREDICTED { u64::MAX } else { self.fin_at };
-        match &self.room {
-            None => self.edge.min(fin_at),
-            // `tcp_try_rmem_schedule`: there is no memory for it.
-            Some(room) if seq > before as i64 && room.is_full() => before,
-            // Linux takes a segment whole that it takes, but nothing when the window is shut.
-            Some(_) if payload == 0 || (seq < self.edge as i64 && self.edge > before) => fin_at,
-            Some(_) => before,
-        }
     }
 
     /// The peer's FIN is at the end of what came (`here`), or known from before.
@@ -349,9 +331,16 @@ impl Receive {
         self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
     }
 
-    /// When to acknowledge data that just arrived in order. `PLAIN`: it [is plain](Receive::is_plain).
+    /// When to acknowledge data that just arrived in order. `PLAIN`: it [is plain](Receive::is_plain). `ANSWERED`: as in
+    /// [`Receive::on_data`].
     #[inline(always)]
-    fn schedule<const PLAIN: bool>(&mut self, now: Instant, config: &Config, rtt: &Rtt, segment: &Segment) {
+    fn schedule<const PLAIN: bool, const ANSWERED: bool>(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        rtt: &Rtt,
+        segment: &Segment,
+    ) {
         let grows = !PLAIN && segment.payload >= 128 && self.grows(config);
         let window = self.window();
         let acking = &mut self.acking;
@@ -363,6 +352,9 @@ impl Receive {
             room.measure(segment.payload, u32::from(segment.overhead));
         }
         acking.measure::<PLAIN>(config, segment);
+        if ANSWERED {
+            return acking.start(now);
+        }
         acking.on_data(now, config, window, || rtt.rto(&config.rto));
         // `tcp_grow_window` asks for a quick ACK with each of its steps; segments below 128 bytes do not count.
         if let Some(room) = &mut self.room {
@@ -395,17 +387,24 @@ impl Receive {
         self.acking.decide(config, keeps_up);
     }
 
-    /// Data arrived that leaves or has left a hole, or came again: RFC 5681 4.2. `new`: some of it did not come before.
+    /// Data arrived that leaves or has left a hole, or came again: RFC 5681 4.2. `new`: some of it did not come before. `ANSWERED`:
+    /// as in [`Receive::on_data`].
     #[inline(always)]
-    fn schedule_disorder(&mut self, config: &Config, sack: bool, segment: &Segment, new: bool) {
-        let compress = new && compresses(config, sack);
+    fn schedule_disorder<const ANSWERED: bool>(
+        &mut self,
+        config: &Config,
+        sack: bool,
+        segment: &Segment,
+        new: bool,
+    ) {
+        let compress = !ANSWERED && new && compresses(config, sack);
         self.acking.now |= !compress;
         if compress {
             self.acking.waits = true;
         } else {
             self.acking.unacked = self.acking.unacked.saturating_add(segment.payload);
         }
-        if let Some(room) = &mut self.room {
+        if !ANSWERED && let Some(room) = &mut self.room {
             if new {
                 if segment.payload > self.acking.full() {
                     room.measure(segment.payload, u32::from(segment.overhead));
@@ -418,7 +417,7 @@ impl Receive {
                 }
                 room.on_disorder(span(self.beyond.as_deref(), self.rcv_nxt));
             }
-        } else if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
+        } else if ANSWERED || !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
             self.acking.measure::<false>(config, segment);
         }
         if compress {

@@ -19,10 +19,12 @@ impl Connection {
         segment: &Segment,
         seq: i64,
     ) -> Accepted {
-        let (start, end) = if PREDICTED {
-            self.take_disorder(now, segment, seq)
+        let (start, end) = if PREDICTED && self.shared.fast.answers() {
+            self.take_disorder::<true>(now, segment, seq)
+        } else if PREDICTED {
+            self.take_disorder::<false>(now, segment, seq)
         } else {
-            self.take_payload::<false, false, false>(now, segment, seq)
+            self.take_payload::<false, false, false, false>(now, segment, seq)
         };
         let in_order = if PREDICTED {
             self.receive.rcv_nxt - 1
@@ -40,14 +42,19 @@ impl Connection {
         segment: &Segment,
         seq: i64,
     ) -> Accepted {
-        let plain = self.auto_read && self.receive.is_plain(&self.shared.config, segment);
-        let (start, end) = if !plain {
-            self.take_next(now, segment, seq)
-        } else if RECEIVES {
-            self.take_payload::<true, true, true>(now, segment, seq)
-        } else {
-            self.take_plain(now, segment, seq)
-        };
+        let shared = &self.shared;
+        let plain = || self.auto_read && self.receive.is_plain(&shared.config, segment);
+        let (start, end) =
+            if RECEIVES && shared.fast.answers() && self.receive.is_as_wide(segment.payload, shared.mss) {
+                debug_assert!(plain());
+                self.take_payload::<true, true, true, true>(now, segment, seq)
+            } else if !plain() {
+                self.take_next(now, segment, seq)
+            } else if RECEIVES {
+                self.take_payload::<true, true, true, false>(now, segment, seq)
+            } else {
+                self.take_plain(now, segment, seq)
+            };
         let in_order = self.receive.rcv_nxt - 1;
         Accepted { start, end, in_order }
     }
@@ -55,31 +62,38 @@ impl Connection {
     /// A plain segment at an end that sends as well.
     #[inline(never)]
     fn take_plain(&mut self, now: Instant, segment: &Segment, seq: i64) -> (u64, u64) {
-        self.take_payload::<true, true, true>(now, segment, seq)
+        self.take_payload::<true, true, true, false>(now, segment, seq)
     }
 
     /// A predicted segment that is next, but not plain.
     #[inline(never)]
     fn take_next(&mut self, now: Instant, segment: &Segment, seq: i64) -> (u64, u64) {
-        self.take_payload::<true, true, false>(now, segment, seq)
+        self.take_payload::<true, true, false, false>(now, segment, seq)
     }
 
-    /// A predicted segment that is not in order, or leaves or has left a hole.
+    /// A predicted segment that is not in order, or leaves or has left a hole. `ANSWERED`: as in [`Connection::take_payload`].
     #[inline(never)]
-    fn take_disorder(&mut self, now: Instant, segment: &Segment, seq: i64) -> (u64, u64) {
-        self.take_payload::<true, false, false>(now, segment, seq)
-    }
-
-    /// Takes a payload: the stream offsets that were taken. `NEXT`: it is predicted, and what is expected next ([`Receive::is_next`](crate::tcp::receive::half::Receive::is_next)).
-    /// `PLAIN`: it also [is plain](crate::tcp::receive::half::Receive::is_plain), and read at once.
-    #[inline(always)]
-    fn take_payload<const PREDICTED: bool, const NEXT: bool, const PLAIN: bool>(
+    fn take_disorder<const ANSWERED: bool>(
         &mut self,
         now: Instant,
         segment: &Segment,
         seq: i64,
     ) -> (u64, u64) {
-        if !PLAIN {
+        self.take_payload::<true, false, false, ANSWERED>(now, segment, seq)
+    }
+
+    /// Takes a payload: the stream offsets that were taken. `NEXT`: it is predicted, and what is expected next ([`Receive::is_next`](crate::tcp::receive::half::Receive::is_next)).
+    /// `PLAIN`: it also [is plain](crate::tcp::receive::half::Receive::is_plain), and read at once. `ANSWERED`:
+    /// [it is answered at once](crate::tcp::fast::FastPath::answers), and if it is plain, by
+    /// [a window as wide as before](crate::tcp::receive::half::Receive::is_as_wide).
+    #[inline(always)]
+    fn take_payload<const PREDICTED: bool, const NEXT: bool, const PLAIN: bool, const ANSWERED: bool>(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        seq: i64,
+    ) -> (u64, u64) {
+        if !PLAIN && !ANSWERED {
             self.settle_delay();
         }
         let open = PREDICTED || matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
@@ -91,11 +105,11 @@ impl Connection {
             return (self.received(), self.received());
         }
         let shared = &mut self.shared;
-        if shared.timestamps && self.receive.room.is_some() {
+        if !ANSWERED && shared.timestamps && self.receive.room.is_some() {
             let elapsed = || shared.timestamp(now).wrapping_sub(segment.tsecr);
             self.receive.on_echo(segment.tsecr, elapsed, segment.payload);
         }
-        let taken: Taken = self.receive.on_data::<PREDICTED, NEXT, PLAIN>(
+        let taken: Taken = self.receive.on_data::<PREDICTED, NEXT, PLAIN, ANSWERED>(
             now,
             &shared.config,
             &shared.rtt,
@@ -107,12 +121,12 @@ impl Connection {
             shared.stats.redundant_bytes += u64::from(taken.redundant);
         }
         if taken.advanced {
-            if self.receive.acking.now && self.receive.room.is_some() {
+            if !ANSWERED && self.receive.acking.now && self.receive.room.is_some() {
                 self.receive.fix_window::<PLAIN>();
             }
             if PLAIN || self.auto_read || self.read_shut {
-                self.receive.read_all::<PREDICTED, PLAIN>();
-                if !self.receive.acking.now {
+                self.receive.read_all::<PREDICTED, PLAIN, ANSWERED>();
+                if !ANSWERED && !self.receive.acking.now {
                     self.receive.after_read(&shared.config);
                 }
             } else {
@@ -122,7 +136,9 @@ impl Connection {
         if !PREDICTED && taken.fin {
             self.on_peer_fin(now);
         }
-        if PLAIN && self.may_put_off_delay() {
+        if ANSWERED {
+            debug_assert!(self.receive.acking.now && !self.shared.timers.delays());
+        } else if PLAIN && self.may_put_off_delay() {
             // The next plain segment is acknowledged at once, with this one.
             let least = self.receive.acking.least_delay();
             self.shared.timers.put_off_delay(now, least);

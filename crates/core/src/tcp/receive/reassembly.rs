@@ -6,7 +6,7 @@
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
 use crate::tcp::config::Config;
-use crate::tcp::receive::half::{Receive, Taken, compresses};
+use crate::tcp::receive::half::{Receive, Taken};
 use crate::tcp::receive::held_back::HeldBack;
 use crate::tcp::state::work::Work;
 use alloc::collections::VecDeque;
@@ -85,10 +85,9 @@ impl Beyond {
         (held, first, missing)
     }
 
-    /// Adds a range that begins where the last one ends or after it. False: it begins before, or there are too many.
+    /// Adds a range that begins where the last one ends, of which nothing is held. False: it is another one.
     #[inline(always)]
-    pub(in crate::tcp) fn append(&mut self, start: u64, stop: u64, most: u8) -> bool {
-        let full = self.ranges.len() >= MOST_RANGES;
+    pub(in crate::tcp) fn prolong(&mut self, start: u64, stop: u64, most: u8) -> bool {
         match self.ranges.back_mut() {
             Some(last) if start == last.end => {
                 last.end = stop;
@@ -96,6 +95,18 @@ impl Beyond {
                 self.remember(range, most);
                 true
             }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Adds a range that begins where the last one ends or after it. False: it begins before, or there are too many.
+    #[inline(always)]
+    pub(in crate::tcp) fn append(&mut self, start: u64, stop: u64, most: u8) -> bool {
+        if self.prolong(start, stop, most) {
+            return true;
+        }
+        let full = self.ranges.len() >= MOST_RANGES;
+        match self.ranges.back_mut() {
             Some(last) if start < last.end => false,
             Some(_) if full => false,
             Some(_) | None => {
@@ -246,12 +257,13 @@ impl Beyond {
 }
 
 impl Receive {
-    /// Takes the payload and FIN of a segment at offset `seq` that is not in order, or leaves or has left a hole.
+    /// Takes the payload and FIN of a segment at offset `seq` that is not in order, or leaves or has left a hole. `ANSWERED`: as in
+    /// [`Receive::on_data`].
     #[inline(always)]
-    pub(super) fn take_any(
+    pub(super) fn take_any<const ANSWERED: bool>(
         &mut self,
         config: &Config,
-        sack: bool,
+        compress: bool,
         seq: i64,
         payload: u32,
         fin: bool,
@@ -263,11 +275,14 @@ impl Receive {
             ..Taken::default()
         };
         let end = seq + i64::from(payload);
-        let start = (seq.max(0) as u64).max(self.rcv_nxt);
+        let mut start = seq as u64;
         let stop = (end.max(0) as u64).min(limit);
-        let old = (start as i64 - seq).clamp(0, i64::from(payload)) as u32;
-        if old > 0 {
-            taken.redundant += self.note_old(config, seq, payload);
+        if seq < self.rcv_nxt as i64 {
+            start = self.rcv_nxt;
+            let old = (start as i64 - seq).min(i64::from(payload));
+            if old > 0 {
+                taken.redundant += self.note_old(config, seq, payload);
+            }
         }
         // A FIN beyond a hole takes its place in the sequence space, and in the SACK blocks.
         let stop = stop
@@ -277,7 +292,7 @@ impl Receive {
                     && self.fin_at >= stop,
             );
         if stop > start && !(fin && payload == 0 && start == self.rcv_nxt) {
-            taken = self.insert(config, compresses(config, sack), start, stop, taken);
+            taken = self.insert::<ANSWERED>(config, compress, start, stop, taken);
             taken.redundant = taken.redundant.min(payload);
         } else if payload > 0 {
             self.acking.now = true; // nothing new: an immediate ACK
@@ -287,16 +302,30 @@ impl Receive {
 
     /// Puts `start..stop` to what is kept, of which `taken` says what it was so far.
     #[inline(always)]
-    fn insert(&mut self, config: &Config, compress: bool, start: u64, stop: u64, mut taken: Taken) -> Taken {
+    fn insert<const ANSWERED: bool>(
+        &mut self,
+        config: &Config,
+        compress: bool,
+        start: u64,
+        stop: u64,
+        mut taken: Taken,
+    ) -> Taken {
         self.acking.now |= !compress; // RFC 5681 4.2: out of order, or filling a hole
         let rcv_nxt = self.rcv_nxt;
         let beyond = self.beyond.get_or_insert_default();
+        let full = beyond.ranges.len() >= MOST_RANGES && start > rcv_nxt;
+        if !full && (ANSWERED || !beyond.held_back.waits()) && beyond.prolong(start, stop, config.sack_blocks)
+        {
+            // Mostly: one segment more beyond the last hole.
+            beyond.pieces.clear();
+            (taken.start, taken.end) = (start, stop);
+            return taken;
+        }
         let (held, first_held, missing) = beyond.find_missing(start, stop);
         taken.redundant += held as u32;
         if config.dsack && beyond.duplicate.is_none() {
             beyond.duplicate = first_held; // RFC 2883 4.1.3; if several, the first
         }
-        let full = beyond.ranges.len() >= MOST_RANGES && start > rcv_nxt;
         let first = if full { None } else { missing };
         self.acking.now |= held > 0 || first.is_none();
         let Some(first) = first else {

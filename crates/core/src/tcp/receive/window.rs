@@ -4,7 +4,9 @@
 //! **Deviations.** None known.
 
 use crate::packet::{Flags, Segment};
-use crate::tcp::config::Config;
+use crate::tcp::config::{Config, DelayedAck};
+#[cfg(doc)]
+use crate::tcp::fast::FastPath;
 use crate::tcp::receive::half::Receive;
 
 impl Receive {
@@ -131,5 +133,54 @@ impl Receive {
         }
         let last = ahead + len - 1;
         len > 0 && ((0..window).contains(&ahead) || (0..window).contains(&last))
+    }
+
+    /// Whether a predicted segment of so much `payload` at offset `seq` is what is expected next, within the window and with
+    /// nothing beyond it.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_next(&self, seq: i64, payload: u32) -> bool {
+        seq == self.rcv_nxt as i64
+            && payload > 0
+            && self.beyond_is_empty()
+            && self.rcv_nxt + u64::from(payload) <= self.edge
+    }
+
+    /// Whether a segment that [is next](Receive::is_next) and is read at once changes nothing but where the stream is, and when to
+    /// acknowledge: it is as long as the ones before, and the window stays what it is.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_plain(&self, config: &Config, segment: &Segment) -> bool {
+        self.acking.is_full(segment.payload)
+            && match &self.room {
+                Some(room) => room.is_plain(segment.payload, u32::from(segment.overhead)),
+                None => !self.grows(config),
+            }
+    }
+
+    /// Whether all data is acknowledged at once, and no receive memory bounds the window.
+    pub(in crate::tcp) fn answers(&self, config: &Config) -> bool {
+        matches!(config.delayed_ack, DelayedAck::Off) && self.room.is_none()
+    }
+
+    /// Of a segment that [is plain](Receive::is_plain), where each [is answered at once](FastPath::answers): whether the window to be
+    /// offered reaches as far beyond what came in order as the one offered last. `mss` is our own.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_as_wide(&self, payload: u32, mss: u32) -> bool {
+        // The window that stands was chosen when all was read, too, and a full segment is step enough: see `choose_window`.
+        self.standing.is_some() && self.read == self.rcv_nxt && payload >= mss && self.acking.is_full(payload)
+    }
+
+    /// Nothing beyond this offset is taken of a segment of so much `payload` at offset `seq`.
+    #[inline(always)]
+    pub(super) fn limit<const PREDICTED: bool>(&self, seq: i64, payload: u32) -> u64 {
+        let before = self.rcv_nxt;
+        let fin_at = if PREDICTED { u64::MAX } else { self.fin_at };
+        match &self.room {
+            None => self.edge.min(fin_at),
+            // `tcp_try_rmem_schedule`: there is no memory for it.
+            Some(room) if seq > before as i64 && room.is_full() => before,
+            // Linux takes a segment whole that it takes, but nothing when the window is shut.
+            Some(_) if payload == 0 || (seq < self.edge as i64 && self.edge > before) => fin_at,
+            Some(_) => before,
+        }
     }
 }
