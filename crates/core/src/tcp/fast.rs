@@ -34,8 +34,12 @@ pub(super) struct FastPath {
     answers: bool,
     /// Whether full new segments and acknowledgments are all there is to send.
     sends: bool,
+    /// Whether they may leave in groups for offload.
+    groups: bool,
     /// Whether what the sender chooses and acknowledgments are all there is to send.
     silent: bool,
+    /// Bytes of the headers of what is sent, but for SACK blocks.
+    overhead: u8,
 }
 
 impl Default for FastPath {
@@ -53,7 +57,9 @@ impl FastPath {
         defers: false,
         answers: false,
         sends: false,
+        groups: false,
         silent: false,
+        overhead: 0,
     };
 
     /// Whether an acknowledgment of new data without SACK blocks is nothing but progress.
@@ -86,10 +92,22 @@ impl FastPath {
         self.sends
     }
 
+    /// Whether full new segments and acknowledgments are all there is to send, and the segments may leave in groups for offload.
+    #[inline(always)]
+    pub(super) const fn groups(self) -> bool {
+        self.groups
+    }
+
     /// Whether what the sender chooses and acknowledgments are all there is to send.
     #[inline(always)]
     pub(super) const fn silent(self) -> bool {
         self.silent
+    }
+
+    /// Bytes of the headers of what is sent where this [`sends`](FastPath::sends), but for SACK blocks.
+    #[inline(always)]
+    pub(super) const fn overhead(self) -> u8 {
+        self.overhead
     }
 
     /// Whether a segment carries nothing but data, an acknowledgment and timestamps, and there is nothing else to look at.
@@ -151,11 +169,14 @@ impl Connection {
     #[inline(always)]
     pub fn alike(&self, now: Instant, segment: &Segment) -> u32 {
         let shared = &self.shared;
+        if !shared.fast.groups() {
+            return 0;
+        }
         let Some(sender) = self.sender.as_deref().filter(|sender| sender.is_in_group(now)) else {
             return 0;
         };
         let full = segment.payload == shared.mss && !segment.flags.contains(Flags::PSH);
-        if full && shared.fast.sends() && self.receive.standing.is_some() {
+        if full && self.receive.standing.is_some() {
             return sender.alike(shared);
         }
         0
@@ -227,7 +248,9 @@ impl Connection {
             defers: acks && defers,
             answers: self.auto_read && self.receive.answers(config),
             sends: acks && silent,
+            groups: acks && silent && config.offload_segments.is_some(),
             silent,
+            overhead: shared.overhead(),
         }
     }
 
@@ -239,6 +262,7 @@ impl Connection {
             && (!kept.defers || now.defers)
             && (!kept.answers || now.answers)
             && (!kept.sends || now.sends)
+            && (!kept.groups || now.groups)
             && (!kept.silent || now.silent);
         assert!(holds, "usual: {kept:?}, by what is so now: {now:?}");
     }

@@ -352,7 +352,7 @@ impl Connection {
         else {
             return false;
         };
-        if shared.timers.kind() == Some(crate::tcp::Timer::Persist)
+        if shared.timers.waits_for(crate::tcp::Timer::Persist)
             && let Some(sender) = &mut self.sender
         {
             if opened {

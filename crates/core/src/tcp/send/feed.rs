@@ -73,17 +73,18 @@ impl Sender {
     /// [`Sender::new_length`], with its most frequent answer first.
     #[inline(always)]
     pub(in crate::tcp) fn new_or_full_length(&self, shared: &Shared) -> Option<(u32, bool)> {
-        if self.may_send_full(shared) {
+        if self.thin.is_none() && self.may_send_full(shared) {
             return Some((shared.mss, false));
         }
         self.new_length(shared)
     }
 
-    /// Whether more than a full segment waits, and the peer's window permits one.
+    /// Whether more than a full segment waits, and the peer's window permits one. Nothing bundles or keeps writes apart.
     #[inline(always)]
     pub(in crate::tcp) fn may_send_full(&self, shared: &Shared) -> bool {
+        debug_assert!(self.thin.is_none());
         let end = self.nxt + u64::from(shared.mss);
-        end < self.end && end <= shared.peer.edge() && self.thin.is_none()
+        end < self.end && end <= shared.peer.edge()
     }
 
     /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.

@@ -249,9 +249,10 @@ impl Sender {
             // The FIN needs no room: a last segment that is full must fit a window of one segment.
             let (window, in_flight) = self.window_and_in_flight::<QUIET>(shared);
             let regardless = !QUIET && (self.recovery.frto_sends() || fin && shared.config.fin_beyond_window);
-            if regardless || in_flight + self.board.weight(payload) <= window {
+            let weight = self.board.weight(payload);
+            if regardless || in_flight + weight <= window {
                 let sent = self.transmit::<QUIET, FULL>(now, shared, payload, fin);
-                if QUIET && self.is_full(shared) && self.may_send_full(shared) {
+                if QUIET && self.is_full::<FULL>(shared, weight) && self.may_send_full(shared) {
                     self.full_at = now; // nothing else may leave before an acknowledgment: the drain ends here
                     self.validate(now, shared, true);
                 }
@@ -329,10 +330,12 @@ impl Sender {
         sent
     }
 
-    /// Whether the congestion window has no room for a full segment, while nothing is wrong.
+    /// Whether the congestion window has no room for a full segment, while nothing is wrong, after one that weighs `last`. `FULL`:
+    /// that was a full one, too.
     #[inline(always)]
-    fn is_full(&self, shared: &Shared) -> bool {
-        self.board.out + self.board.weight(shared.mss) > Sender::bounded(shared, self.cc.window().get())
+    fn is_full<const FULL: bool>(&self, shared: &Shared, last: u64) -> bool {
+        let weight = if FULL { last } else { self.board.weight(shared.mss) };
+        self.board.out + weight > Sender::bounded(shared, self.cc.window().get())
     }
 
     /// New data leaves: `payload` bytes, and the FIN if it goes along. `FULL`: these are a full segment, and more waits.

@@ -21,17 +21,17 @@ impl Connection {
             }
             Control::Ack => {
                 let nxt = self.snd_nxt();
-                self.bare::<false>(now, nxt, u32::MAX, segment);
+                self.bare::<false>(now, nxt, u32::MAX, 0, segment);
             }
             Control::Answer => *segment = self.reset_answer(),
             Control::Reset => {
                 let nxt = self.snd_nxt();
-                self.bare::<false>(now, nxt, u32::MAX, segment);
+                self.bare::<false>(now, nxt, u32::MAX, 0, segment);
                 segment.flags = segment.flags.with(Flags::RST);
             }
             Control::None => {
                 self.keep_alive_due = false;
-                self.bare::<false>(now, self.snd_nxt(), u32::MAX, segment);
+                self.bare::<false>(now, self.snd_nxt(), u32::MAX, 0, segment);
                 segment.seq = segment.seq - 1; // an old octet without data (SHLD-12)
             }
         }
@@ -53,7 +53,7 @@ impl Connection {
             return None;
         }
         let nxt = if RECEIVES { 1 } else { self.snd_nxt() };
-        self.bare::<QUIET>(now, nxt, u32::MAX, segment);
+        self.bare::<QUIET>(now, nxt, u32::MAX, 0, segment);
         Some((0, 0))
     }
 
@@ -71,8 +71,7 @@ impl Connection {
         } else {
             self.shared.mss.saturating_sub(outgoing.payload)
         };
-        self.bare::<QUIET>(now, outgoing.seq, room, segment);
-        segment.payload = outgoing.payload;
+        self.bare::<QUIET>(now, outgoing.seq, room, outgoing.payload, segment);
         if FULL || outgoing.payload > 0 {
             self.receive.acking.on_data_sent(now);
         }
@@ -115,26 +114,38 @@ impl Connection {
         }
     }
 
-    /// An ACK at offset `seq` with everything an established segment carries, for a payload that leaves `room` bytes of the MSS.
+    /// An ACK at offset `seq` with everything an established segment carries, for a `payload` that leaves `room` bytes of the MSS.
     /// Where SACK blocks do not fit beside it (RFC 6691 2: options and data together are no longer than the MSS), an acknowledgment of
     /// its own brings them.
     #[inline(always)]
-    fn bare<const QUIET: bool>(&mut self, now: Instant, seq: u64, room: u32, segment: &mut Segment) {
+    fn bare<const QUIET: bool>(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        room: u32,
+        payload: u32,
+        segment: &mut Segment,
+    ) {
         let (shared, receive) = (&mut self.shared, &mut self.receive);
         let window = receive.offer(&shared.config, shared.mss, shared.rcv_scale);
         let mut flags = Flags(Flags::ACK.0 | Flags::DF.0);
-        let mut overhead = shared.config.header() as u8;
+        let overhead = if QUIET {
+            debug_assert_eq!(shared.fast.overhead(), shared.overhead());
+            shared.fast.overhead()
+        } else {
+            shared.overhead()
+        };
         let (mut tsval, mut tsecr) = (0, 0);
         if shared.timestamps {
             flags = flags.with(Flags::TIMESTAMPS);
             (tsval, tsecr) = (shared.timestamp(now), shared.ts_recent);
-            overhead += 12;
         }
         *segment = Segment {
             seq: SeqNumber::from_offset(shared.iss, seq),
             ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
             tsval,
             tsecr,
+            payload,
             window,
             flags,
             ttl: 64,

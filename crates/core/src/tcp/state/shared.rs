@@ -100,6 +100,13 @@ impl Shared {
         iss.0.rotate_left(16) | 1
     }
 
+    /// Bytes of the headers of an established segment without SACK blocks.
+    #[inline]
+    pub(in crate::tcp) fn overhead(&self) -> u8 {
+        let options = if self.timestamps { 12 } else { 0 };
+        self.config.header() as u8 + options
+    }
+
     /// Notes an event.
     pub(in crate::tcp) fn raise(&mut self, event: Event) {
         self.events |= 1 << event.bit();

@@ -254,6 +254,12 @@ impl Timers {
         self.retransmission != Instant::FAR_FUTURE
     }
 
+    /// Whether the retransmission slot runs and waits for `kind`.
+    #[inline]
+    pub(in crate::tcp) fn waits_for(&self, kind: Timer) -> bool {
+        self.kind == kind && self.armed()
+    }
+
     /// What the retransmission slot waits for, if it runs.
     #[inline]
     pub(in crate::tcp) fn kind(&self) -> Option<Timer> {
