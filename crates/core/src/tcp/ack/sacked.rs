@@ -407,7 +407,10 @@ impl Scoreboard {
             return 0;
         };
         let newest = self.ring[highest];
-        let (mut left, mut lost) = (self.marks.retrans, 0);
+        if newest.first_tx < self.marks.oldest_resent {
+            return 0; // what is SACKed left before all of them
+        }
+        let (mut left, mut lost, mut oldest) = (self.marks.retrans, 0, Instant::FAR_FUTURE);
         for index in 0..highest {
             if left == 0 {
                 break;
@@ -422,7 +425,12 @@ impl Scoreboard {
             let later = newest.tx_count == 1 && (newest.order.wrapping_sub(record.order) as i16) > 0;
             if newest.first_tx > record.last_tx || (newest.first_tx == record.last_tx && later) {
                 lost += self.mark_lost(index);
+            } else {
+                oldest = oldest.min(record.last_tx);
             }
+        }
+        if left == 0 {
+            self.marks.oldest_resent = oldest;
         }
         lost
     }

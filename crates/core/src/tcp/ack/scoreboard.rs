@@ -76,6 +76,8 @@ pub(in crate::tcp) struct Marks {
     pub(in crate::tcp) hint: u64,
     /// Everything below this offset was judged by SACKed data above it.
     pub(in crate::tcp) judged: u64,
+    /// No retransmission that is under way left before this.
+    pub(in crate::tcp) oldest_resent: Instant,
     /// The number of the record behind the last run, as far as it is known.
     pub(in crate::tcp) behind: u32,
     /// SACK blocks of the last acknowledgment that lie within runs, as on the wire; zero: none.
@@ -96,6 +98,7 @@ impl Blank for Marks {
             resent_end: 0,
             hint: 0,
             judged: 0,
+            oldest_resent: Instant::ZERO,
             behind: 0,
             known: [0; 4],
         };
@@ -399,6 +402,9 @@ impl Scoreboard {
             return Some(*record); // sent for nothing (`sack1`): what is SACKed does not count (RFC 6675 4)
         }
         if !record.is(RETRANS) {
+            if self.marks.retrans == 0 {
+                self.marks.oldest_resent = now;
+            }
             self.marks.retrans += u64::from(if self.unit == 0 { record.len } else { self.unit });
             if record.is(LOST) {
                 self.marks.to_retransmit -= 1;

@@ -256,6 +256,29 @@ fn new_data_shows_fack_that_a_retransmission_was_lost() {
 }
 
 #[test]
+fn what_left_before_a_retransmission_costs_fack_no_look_at_it() {
+    // Segments 0 and 40 of 60 are lost and sent again, as is the last, for the peer's window has no room (RFC 6675 NextSeg 4). Up to
+    // segment 59 the SACKs show nothing of them.
+    let mut config = bare();
+    config.fack = true;
+    let mut script = Script::open(&config, 60);
+    assert_eq!(script.write(120).len(), 60);
+    script.at(100).ack(0, &[(1, 40)]);
+    script.ack(0, &[(41, 45), (1, 40)]);
+    assert_eq!(script.connection.stats().retransmits, 3);
+    for upto in 46..=60 {
+        let before = script.connection.work();
+        script.ack(0, &[(41, upto), (1, 40)]);
+        let looks = script.connection.work() - before;
+        assert!(
+            looks < 30,
+            "{looks} looks for segment {upto}: from 0 to 40 there are 41"
+        );
+    }
+    assert_eq!(script.connection.stats().retransmits, 3);
+}
+
+#[test]
 fn newreno_repairs_one_hole_per_partial_acknowledgment() {
     // RFC 6582 3.2 without SACK. Segments 0 and 3 of ten are lost; 10 and 11 follow by limited transmit.
     let mut config = bare();
