@@ -41,7 +41,7 @@ mod target;
 mod testbed;
 mod verdicts;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use fleetfoot_core::plugin::Plugins;
@@ -127,13 +127,36 @@ pub fn run(plugins: Plugins) -> ExitCode {
             let _ = write!(std::io::stderr(), "{}", help.render());
             return ExitCode::from(2);
         }
-        Err(error) if error.use_stderr() => Err(Failure::usage(error.render().to_string())),
+        Err(error) if error.use_stderr() => Err(Failure::usage(told(error))),
         Err(help) => output::print(&help.render().to_string()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(json),
     }
+}
+
+/// What is wrong with the arguments; where a verb takes a command and its `--` was forgotten, that.
+fn told(mut error: clap::Error) -> String {
+    let arguments: Vec<String> = std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let runs = |verb: &clap::Command| verb.get_positionals().any(clap::Arg::is_last_set);
+    let command = Arguments::command();
+    let verb = arguments.iter().find_map(|name| command.find_subcommand(name));
+    let forgotten =
+        error.kind() == ErrorKind::UnknownArgument && !arguments.iter().any(|argument| argument == "--");
+    let Some(verb) = verb.filter(|verb| forgotten && runs(verb)) else {
+        return error.render().to_string();
+    };
+    // Its advice is to put `--` before this one argument.
+    error.remove(ContextKind::Suggested);
+    let text = error.render().to_string();
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let name = verb.get_name();
+    format!(
+        "{first}\n\n  tip: if a command begins before it, write `--` before the command: fleetfoot {name} [OPTIONS] -- COMMAND\n{rest}"
+    )
 }
 
 fn dispatch(arguments: &Arguments) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use fleetfoot_sim::spec::LinkSpec;
 pub(super) fn bridge(link: &LinkSpec, shaped: Option<(Rate, &Framing)>, out: bool) -> String {
     let speed = shaped.map_or_else(String::new, |(rate, framing)| {
         let rate = match framing {
-            // Of 53 bytes of a cell 48 carry packets, of PTM's 65 bytes 64.
+            // Of 53 bytes of a cell 48 carry packets (ITU-T I.361), of PTM's 65 bytes 64 (IEEE 802.3, 61.3.3).
             Framing { atm: true, .. } => Rate::from_bps(rate.bps() / 53 * 48),
             Framing { ptm: true, .. } => Rate::from_bps(rate.bps() / 65 * 64),
             _ => rate,
