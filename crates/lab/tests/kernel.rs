@@ -1,6 +1,7 @@
 //! Runs that the kernel plays (`run.world`). Needs namespaces; says so and skips without.
 #![cfg(target_os = "linux")]
 
+use fleetfoot_core::queue::QueueEventKind;
 use fleetfoot_lab::run::simulate;
 use fleetfoot_lab::scenario::{Scenario, Setting};
 use fleetfoot_live::Namespace;
@@ -163,19 +164,166 @@ fn raw_packets_leave_as_in_the_simulator() {
     }
 }
 
+/// A3 and A4 on real packets: forged followers take the places of forged firsts, which both name the one connection of the victim, and
+/// begin it anew; none reaches the victim's receiver, whose stream goes on.
 #[test]
-fn what_the_kernel_does_not_know_of_raw_packets_is_refused() {
+fn forged_packets_have_the_addresses_of_a_connection_that_is_open() {
+    if skips() {
+        return;
+    }
+    let marked = "tcp = { super_packets = { mode = \"timer\", t_buffer = \"60 us\", max = 10 } }\n";
+    for (marks, ports) in [(marked, "known"), ("", "known"), (marked, "random")] {
+        let forger = |name: &str, start: &str| {
+            format!(
+                "[[traffic]]\nname = \"{name}\"\nkind = \"raw\"\nmark = \"{name}\"\nlength = 10\nid = 7\nvictim = \"victim\"\nports = \"{ports}\"\n\
+                 packet = \"60 B\"\narrivals = {{ dist = \"constant\", rate = \"200 per second\" }}\nstart = \"{start}\"\n"
+            )
+        };
+        let traffic = format!(
+            "[[traffic]]\nname = \"victim\"\nkind = \"bulk\"\n{marks}{}{}",
+            forger("first", "300 ms"),
+            forger("follower", "301 ms")
+        );
+        let queue = "kind = \"sp-h\"\nlimit = \"100 packets\""
+            .parse()
+            .expect("a table");
+        let changes = [("network.bottleneck.queue", toml::Value::Table(queue))];
+        let [simulated, played] = both(&traffic, &changes);
+        let forged = played
+            .links
+            .iter()
+            .find_map(|link| link.forged)
+            .expect("it is counted");
+        assert!(simulated.links.iter().all(|link| link.forged.is_none()));
+        if ports == "known" {
+            assert!(forged.places > 0 && forged.restarted > 0, "{forged:?}");
+        } else {
+            // A hit needs the right two of 65,536 ports.
+            assert_eq!((forged.places, forged.restarted), (0, 0));
+        }
+        assert_eq!(forged.super_packets > 0, !marks.is_empty(), "{forged:?}");
+        for [simulated, played] in
+            [1, 2].map(|group| [&simulated, &played].map(|run| &run.groups[group].flows[0]))
+        {
+            assert_eq!(played.stats().bytes_sent, simulated.stats().bytes_sent);
+            let sent = played.stats().bytes_sent;
+            let received = played.received.get();
+            assert!(received > 0 && received <= sent, "{received} of {sent} B arrived");
+        }
+        let goodput = played.groups[0].goodput_bytes.get() * 8;
+        assert!(
+            goodput > 1_000_000,
+            "the victim's stream goes on: {goodput} bit/s"
+        );
+    }
+}
+
+#[test]
+fn connections_of_our_host_are_no_victims() {
     let traffic = "[[traffic]]\nname = \"victim\"\nkind = \"bulk\"\n[[traffic]]\nname = \"attack\"\nkind = \"raw\"\n\
                    packet = \"1000 B\"\nvictim = \"victim\"\narrivals = { dist = \"poisson\", rate = \"9 per second\" }\n";
     let scenario = Scenario::parse("kernel", &format!("{NETWORK}{traffic}")).expect("it reads");
-    let kernel = Setting::from_origin("test").with("run.world", "kernel");
-    let message = match scenario.resolve(&kernel) {
-        Ok(resolved) => simulate(&resolved.spec(7), &AtomicBool::new(false)).map(|_| String::new()),
-        Err(error) => Ok(error.to_string()),
-    };
-    let message = message.unwrap_or_else(|error| error.to_string());
-    assert!(message.contains("traffic `attack`"), "{message}");
-    assert!(message.contains("the connections of others"), "{message}");
+    let ours = Setting::from_origin("test").with("run.world", "host-sends");
+    let error = scenario
+        .resolve(&ours)
+        .expect_err("it cannot be played")
+        .to_string();
+    assert!(
+        error.contains("traffic `attack`") && error.contains("connections of `victim`"),
+        "{error}"
+    );
+}
+
+/// A5 on real packets: who announces more than he sends leaves places behind that expire, who announces less sends followers that nothing
+/// was kept for, who announces too much is not asked; nothing of that happens to who says the truth.
+#[test]
+fn a_liar_s_lengths_are_marked_as_he_says() {
+    if skips() {
+        return;
+    }
+    for (declare, said) in [
+        ("\"true\"", "neither"),
+        ("\"+3\"", "expired"),
+        ("\"-2\"", "orphan"),
+        ("63", "too_long"),
+    ] {
+        // A window of ten is one write, and long enough apart that groups are of one window; the marker waits long for a busy kernel.
+        let traffic = format!(
+            "[[traffic]]\nname = \"liar\"\nkind = \"transfer\"\nsize = \"8688 B\"\narrivals = {{ dist = \"constant\", rate = \"20 per second\" }}\n\
+             tcp = {{ super_packets = {{ mode = \"timer\", t_buffer = \"5 ms\", max = 10, declare = {declare} }} }}\n"
+        );
+        let queue = "kind = \"sp-h\"\nlimit = \"100 packets\""
+            .parse()
+            .expect("a table");
+        let changes = [("network.bottleneck.queue", toml::Value::Table(queue))];
+        let [_, played] = both(&traffic, &changes);
+        let link = &played.links[playable(&traffic, &changes)];
+        let kinds = [
+            QueueEventKind::Expired,
+            QueueEventKind::Orphan,
+            QueueEventKind::TooLong,
+        ];
+        for kind in kinds {
+            let count = link.events[kind as usize];
+            // A lie has other consequences, too: what expires late leaves no place for others.
+            if kind.name() == said || said == "neither" {
+                assert_eq!(
+                    count > 0,
+                    kind.name() == said,
+                    "{declare}: {} {count} times",
+                    kind.name()
+                );
+            }
+        }
+        let whole = played.groups[0]
+            .flows
+            .iter()
+            .filter(|flow| flow.completed.is_some());
+        assert_eq!(
+            whole.count(),
+            played.groups[0].flows.len(),
+            "{declare}: all arrive"
+        );
+    }
+}
+
+/// A8 on real packets: who knows the hash key fills the places that he likes, who does not fills none; no packet makes the queue look
+/// further either way.
+#[test]
+fn who_knows_the_key_collides_in_the_table() {
+    if skips() {
+        return;
+    }
+    for (ports, crowds) in [("colliding", true), ("new", false)] {
+        // Twelve newcomers are admitted at a time, and eight places are two groups. Nothing is redeemed, so an epoch lasts 200 ms.
+        let traffic = "[[traffic]]\nname = \"attack\"\nkind = \"raw\"\nmark = \"first\"\nlength = 2\n\
+                       arrivals = { dist = \"constant\", rate = \"500 per second\" }\n";
+        let queue = "kind = \"sp-h\"\nlimit = \"100 packets\""
+            .parse()
+            .expect("a table");
+        let changes = [
+            ("network.bottleneck.queue", toml::Value::Table(queue)),
+            ("traffic.attack.ports", ports.into()),
+        ];
+        for output in both(traffic, &changes) {
+            let link = &output.links[playable(traffic, &changes)];
+            let crowded = link.events[QueueEventKind::Crowded as usize];
+            assert_eq!(crowded > 0, crowds, "{ports}: {crowded}");
+            let probes = link.most_probes.expect("it has tables");
+            assert!((16..=40).contains(&probes), "{probes} places");
+        }
+    }
+}
+
+/// The bottleneck of a run, towards the receivers.
+fn playable(traffic: &str, changes: &[(&str, toml::Value)]) -> usize {
+    let scenario = Scenario::parse("kernel", &format!("{NETWORK}{traffic}")).expect("it reads");
+    let mut set = Setting::from_origin("test").with("run.world", "kernel");
+    for (key, value) in changes {
+        set = set.with(*key, value.clone());
+    }
+    let spec = scenario.resolve(&set).expect("it can be played").spec(7);
+    fleetfoot_live::kernel::playable(&spec).expect("it can be played")[0]
 }
 
 #[test]

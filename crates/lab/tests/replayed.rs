@@ -131,6 +131,7 @@ fn counted_alike(what: &str, real: &LinkOutput, held: &Held) {
     let simulated = &held.simulated;
     assert_eq!(real.drops, simulated.drops, "{what}");
     assert_eq!(real.events, simulated.events, "{what}");
+    assert_eq!(real.most_probes, simulated.most_probes, "{what}");
     assert!(real.packets >= held.left, "{what}");
     let dropped: Vec<u64> = real.drops.iter().map(|classes| classes.iter().sum()).collect();
     assert_eq!(dropped, held.dropped, "{what}");

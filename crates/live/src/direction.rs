@@ -1,14 +1,16 @@
 //! One direction of the described link: frames in with the time at which they came, frames out when they are due.
 
 use crate::emulator::Way;
-use crate::frames::{self, Frames};
+use crate::forged::{Before, Forger};
+use crate::frames::{self, Frames, HostNumbers};
 use crate::outlet::{Measured, Outlet};
 use crate::packet_socket::{Refusal, Sent};
 use crate::{Clock, Event, Tap};
 use fleetfoot_core::link::{Link, LinkObserver, LinkStatistics};
 use fleetfoot_core::packet::{Flags, Packet};
-use fleetfoot_core::queue::{AnyQueue, DropReason, QueueEventKind};
+use fleetfoot_core::queue::{AnyQueue, DropReason, QueueDiscipline, QueueEventKind};
 use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_sim::output::Forged;
 use std::io::IoSlice;
 
 /// One direction of the described link: the simulator's own [`Link`] with real frames in it.
@@ -21,6 +23,8 @@ pub struct Direction {
     copies: Vec<Packet>,
     /// Up to when the link has been carried on.
     known: Instant,
+    /// What forged packets met, if that is counted.
+    forged: Option<Forged>,
 }
 
 /// What the link reports, as it happens.
@@ -57,6 +61,7 @@ impl Direction {
             departed: Vec::new(),
             copies: Vec::new(),
             known: Instant::ZERO,
+            forged: None,
         }
     }
 
@@ -70,6 +75,26 @@ impl Direction {
     /// Shows every frame to `tap` from now on.
     pub fn observe(&mut self, tap: Tap) {
         self.outlet.tap = Some(tap);
+    }
+
+    /// Counts from now on what forged packets meet, if the queue keeps places for super-packets.
+    pub(crate) fn count_forged(&mut self) {
+        self.forged = self.link.queue().most_probes().map(|_| Forged::default());
+    }
+
+    /// What forged packets met.
+    pub(crate) const fn forged(&self) -> Option<Forged> {
+        self.forged
+    }
+
+    /// Most places of its tables that the queue looked at for one packet.
+    pub(crate) fn most_probes(&self) -> Option<u32> {
+        self.link.queue().most_probes()
+    }
+
+    /// Tells the number of every host that comes from now on.
+    pub(crate) fn tell_hosts(&mut self, numbers: HostNumbers) {
+        self.outlet.frames.tell_hosts(numbers);
     }
 
     /// Does something with the link, and afterwards what follows from it for the frames.
@@ -110,7 +135,12 @@ impl Direction {
         }
         self.outlet.measured.arrived += 1;
         self.outlet.report(now, Event::Entered, &packet);
+        let forger = self.forged.and_then(|_| Forger::of(frame));
+        let before = Before::read(self.link.statistics());
         self.with(|link, frames, watch| link.on_packet(now, packet, frames.flows(), watch));
+        if let (Some(forger), Some(forged)) = (forger, &mut self.forged) {
+            before.count(forger, self.link.statistics(), forged);
+        }
     }
 
     /// When [`Direction::poll_frames`] is to be called next; `None`: nothing is under way.

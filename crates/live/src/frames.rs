@@ -13,6 +13,7 @@ use fleetfoot_core::wire;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of an Ethernet header without a VLAN tag.
 pub(crate) const HEADER: usize = 14;
@@ -177,6 +178,9 @@ fn network_header(frame: &[u8]) -> (usize, [u8; 2], Option<u16>) {
 pub(crate) const IPV4: [u8; 2] = [0x08, 0x00];
 pub(crate) const IPV6: [u8; 2] = [0x86, 0xdd];
 
+/// The numbers that hosts got: who knows them and the hash key of a queue can choose what collides in its table.
+pub(crate) type HostNumbers = Arc<Mutex<HashMap<IpAddr, HostId>>>;
+
 /// Frames on their way through a link, and the flows that they belong to.
 pub(crate) struct Frames {
     slots: Vec<Slot>,
@@ -188,6 +192,8 @@ pub(crate) struct Frames {
     hosts: HashMap<IpAddr, HostId, RandomState>,
     /// The number that the next new host gets.
     next_host: u32,
+    /// Where the numbers of hosts are told, if anywhere.
+    told: Option<HostNumbers>,
     /// The flow id that is looked at next for one that is no longer needed.
     next: u32,
     /// Frames that are kept at most.
@@ -230,9 +236,15 @@ impl Frames {
             known: Vec::new(),
             hosts: HashMap::default(),
             next_host: 1,
+            told: None,
             next: 0,
             most,
         }
+    }
+
+    /// Tells the number of every host that comes from now on.
+    pub(crate) fn tell_hosts(&mut self, numbers: HostNumbers) {
+        self.told = Some(numbers);
     }
 
     /// Keeps a frame whose headers nobody looks at. `None`: there is no room.
@@ -408,6 +420,10 @@ impl Frames {
         let host = *self.hosts.entry(address).or_insert(next);
         if host == next {
             self.next_host = self.next_host.wrapping_add(1).max(1);
+            if let Some(told) = &self.told {
+                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                told.insert(address, host);
+            }
         }
         host
     }

@@ -27,6 +27,7 @@ mod direction;
 pub mod doctor;
 mod emulator;
 mod error;
+mod forged;
 mod frames;
 pub mod host;
 mod ip;

@@ -13,6 +13,7 @@ use crate::packet_socket::Sent;
 use crate::{Clock, Event, Tap};
 use fleetfoot_core::flow::FlowKey;
 use fleetfoot_core::packet::{Flags, Kind, Packet};
+use fleetfoot_core::superpacket::group::Declare;
 use fleetfoot_core::superpacket::marker::{Marker, Marking, Obstacle, Released, obstacle};
 use fleetfoot_core::superpacket::{Layout, Role};
 use fleetfoot_core::time::Instant;
@@ -42,6 +43,8 @@ pub struct MarkRules {
     pub mtu: u32,
     /// Identifiers are drawn from it; not to be guessed on a real network.
     pub seed: u64,
+    /// Ports of flows whose marks do not say how long a super-packet is but this: senders that lie, for experiments.
+    pub lies: Vec<(RangeInclusive<u16>, Declare)>,
 }
 
 /// Addresses that begin alike.
@@ -231,6 +234,17 @@ impl MarkRules {
         Ok(layout)
     }
 
+    /// What the marks of a flow say of the lengths of its super-packets.
+    fn declare(&self, key: FlowKey) -> Declare {
+        let of = |(ports, _): &&(RangeInclusive<u16>, Declare)| {
+            ports.contains(&key.source_port) || ports.contains(&key.destination_port)
+        };
+        self.lies
+            .iter()
+            .find(of)
+            .map_or(Declare::Truth, |(_, declare)| *declare)
+    }
+
     fn selects(&self, key: FlowKey, seen: &Seen) -> bool {
         let chosen = |port| self.ports.iter().any(|range| range.contains(&port));
         let port = self.ports.is_empty() || chosen(key.source_port) || chosen(key.destination_port);
@@ -350,7 +364,8 @@ impl Way for Passage {
                 marks.marker.release_all(now);
             }
         }
-        marks.marker.on_packet(now, packet, layout.ok());
+        let declare = marks.rules.declare(key);
+        marks.marker.on_packet_of(now, packet, layout.ok(), declare);
         self.marked.most_held = self.marked.most_held.max(marks.marker.held());
     }
 
@@ -391,7 +406,11 @@ impl Marked {
     /// Counts a packet that leaves, and writes its mark into its bytes.
     fn count(&mut self, released: &Released, frames: &mut Frames) {
         let Released {
-            packet, mark, layout, ..
+            packet,
+            mark,
+            layout,
+            group,
+            ..
         } = released;
         frames.departed(packet, released.held());
         // What could not be a member was counted when it came.
@@ -413,7 +432,8 @@ impl Marked {
             return;
         }
         self.packets += 1;
-        self.groups[usize::from(mark.length)] += u64::from(mark.role == Role::First);
+        // Not what the mark says, which may be a lie.
+        self.groups[usize::from(*group)] += u64::from(mark.role == Role::First);
     }
 }
 

@@ -260,6 +260,7 @@ fn a_warm_passage_allocates_nothing() {
         networks: Vec::new(),
         mtu: 1500,
         seed: 1,
+        lies: Vec::new(),
     });
     // Data of two flows that may not be fragmented and of one that may, of IPv6, acknowledgments, and what is no IP.
     let mut other = frame(999, 1000);

@@ -50,6 +50,7 @@ fn rules() -> MarkRules {
         networks: Vec::new(),
         mtu: 1500,
         seed: 11,
+        lies: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod app;
 pub mod bench;
+pub mod collision;
 mod endpoint;
 mod error;
 pub mod event;

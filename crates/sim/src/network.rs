@@ -390,8 +390,9 @@ impl Network {
     pub(crate) fn into_meters(self) -> impl Iterator<Item = Meter> {
         self.links.into_iter().map(|place| {
             let LinkSlot { body, mut meter, .. } = place;
-            if let Body::Fifo(fifo) = body {
-                meter.add(fifo.counted());
+            match body {
+                Body::Fifo(fifo) => meter.add(fifo.counted()),
+                Body::Link(link) => meter.rest.most_probes = link.queue().most_probes(),
             }
             meter
         })

@@ -223,6 +223,21 @@ pub struct LinkOutput {
     pub queue_packets: Histogram,
     /// How late packets were, where they are real; `None` in the simulator.
     pub lateness: Option<Lateness>,
+    /// Most places of its tables that the queue looked at for one packet, from the start of the run; `None`: it has none.
+    pub most_probes: Option<u32>,
+    /// What packets with forged addresses met, where packets are real and the queue keeps places for super-packets.
+    pub forged: Option<Forged>,
+}
+
+/// Where packets with the addresses of somebody else hit his super-packets, from the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forged {
+    /// Places taken that were kept for followers.
+    pub places: u64,
+    /// Super-packets begun anew by a forged first while followers were expected.
+    pub restarted: u64,
+    /// Super-packets that the senders' marker made.
+    pub super_packets: u64,
 }
 
 /// How much later real packets were delivered than the link would have delivered them.

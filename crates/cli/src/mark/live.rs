@@ -26,6 +26,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             .collect(),
         mtu: arguments.mtu.unwrap_or(USUAL_MTU),
         seed: unpredictable(),
+        lies: Vec::new(),
     };
     match &arguments.between {
         Some((inside, outside)) => between(&rules, inside, outside, common),

@@ -46,6 +46,7 @@ use super::codel::{self, Law, State};
 use super::fifo::Fifo;
 use super::red::{EarlyDrop, EarlyDropConfig};
 use super::{Backlog, DropPoint, DropReason, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
+use crate::flow::FlowKey;
 use crate::packet::{Ecn, Packet};
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
@@ -252,6 +253,14 @@ impl QueueDiscipline for SpH {
 
     fn state_bytes(&self) -> Option<usize> {
         Some(self.admission_bytes(self.ledger.ports_seen()))
+    }
+
+    fn most_probes(&self) -> Option<u32> {
+        Some(self.ledger.most_probes())
+    }
+
+    fn places_of(&self, flow: FlowKey, id: u16) -> Option<[u32; 2]> {
+        Some(self.ledger.places_of(flow, id))
     }
 
     fn check(values: &Values) -> Result<(), String> {

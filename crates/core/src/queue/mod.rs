@@ -9,7 +9,7 @@
 //! order, G5 constant work per call, G6 determinism, G7 no panic on any header or time. The property tests hold every
 //! registry entry to it.
 
-use crate::flow::{FlowId, FlowTable};
+use crate::flow::{FlowId, FlowKey, FlowTable};
 use crate::packet::Packet;
 use crate::parameter::Values;
 use crate::registry;
@@ -80,6 +80,18 @@ pub trait QueueDiscipline {
 
     /// Bytes of state beside the packets, if the discipline reports it.
     fn state_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    /// Most places of its tables that it looked at for one packet so far, if what a packet is depends on tables.
+    fn most_probes(&self) -> Option<u32> {
+        None
+    }
+
+    /// The two groups of places among which it looks for super-packet `id` of a flow, if it has a table of super-packets: what
+    /// somebody finds out who knows its hash key.
+    fn places_of(&self, flow: FlowKey, id: u16) -> Option<[u32; 2]> {
+        let _ = (flow, id);
         None
     }
 
@@ -240,11 +252,13 @@ pub enum QueueEventKind {
     Overtook,
     /// A packet whose flow had nothing waiting was not favoured, for want of tokens.
     Unfavoured,
+    /// A super-packet was treated as regular packets because others have all places of the table in which it could stand.
+    Crowded,
 }
 
 impl QueueEventKind {
     /// All kinds, in order.
-    pub const ALL: [QueueEventKind; 13] = [
+    pub const ALL: [QueueEventKind; 14] = [
         QueueEventKind::Marked,
         QueueEventKind::Refused,
         QueueEventKind::BrokenPromise,
@@ -258,6 +272,7 @@ impl QueueEventKind {
         QueueEventKind::Favoured,
         QueueEventKind::Overtook,
         QueueEventKind::Unfavoured,
+        QueueEventKind::Crowded,
     ];
 
     /// The name in results.
@@ -276,6 +291,7 @@ impl QueueEventKind {
             QueueEventKind::Favoured => "favoured",
             QueueEventKind::Overtook => "overtook",
             QueueEventKind::Unfavoured => "unfavoured",
+            QueueEventKind::Crowded => "crowded",
         }
     }
 }
@@ -375,6 +391,8 @@ registry! {
         fn asks_ingress(&self)() -> bool;
         fn asks_streams(&self)() -> bool;
         fn state_bytes(&self)() -> Option<usize>;
+        fn most_probes(&self)() -> Option<u32>;
+        fn places_of(&self)(flow: FlowKey, id: u16) -> Option<[u32; 2]>;
         fn longest_wait(&self)(rate: Rate) -> Option<Duration>;
     }
 }

@@ -164,6 +164,12 @@ impl Marker {
     /// A packet is to leave. `layout`: where its mark would stand; `None`: it carries none, and what is held of its flow leaves
     /// before it, but not before a pure ACK. Packets of a flow have the same layout.
     pub fn on_packet(&mut self, now: Instant, packet: Packet, layout: Option<Layout>) {
+        self.on_packet_of(now, packet, layout, Declare::Truth);
+    }
+
+    /// As [`Marker::on_packet`], for a flow whose marks say `declare` of the lengths of its groups: a sender that lies, for experiments.
+    /// The first data packet of a flow settles it.
+    pub fn on_packet_of(&mut self, now: Instant, packet: Packet, layout: Option<Layout>, declare: Declare) {
         self.on_timeout(now);
         let index = packet.flow.0 as usize;
         let packet = Packet {
@@ -184,7 +190,7 @@ impl Marker {
         match (self.grouper(index), layout) {
             (Some(grouper), layout) if layout.is_some() || pure_ack => grouper.on_packet(now, member),
             (Some(grouper), _) => grouper.on_outsider(member),
-            (None, Some(layout)) if !pure_ack => self.begin(index, layout).on_packet(now, member),
+            (None, Some(layout)) if !pure_ack => self.begin(index, layout, declare).on_packet(now, member),
             (None, _) => {
                 // Flows without data have no state.
                 self.released.push_back(Released::regular(packet, given, now));
@@ -262,7 +268,7 @@ impl Marker {
     }
 
     /// A flow sends its first data.
-    fn begin(&mut self, index: usize, layout: Layout) -> &mut Grouper<Member> {
+    fn begin(&mut self, index: usize, layout: Layout, declare: Declare) -> &mut Grouper<Member> {
         if self.groupers.len() <= index {
             self.groupers.resize_with(index + 1, || None);
             self.armed.resize(index + 1, false);
@@ -274,7 +280,7 @@ impl Marker {
             },
             layout,
             max: self.marking.max,
-            declare: Declare::Truth,
+            declare,
         };
         let random = Rng::from_seed(self.random.next_u64());
         self.groupers[index].insert(Grouper::new(grouping, random))

@@ -2,7 +2,7 @@
 
 use super::{RunValues, Scene, measured_s, metrics};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
-use fleetfoot_sim::output::{Histogram, LinkOutput};
+use fleetfoot_sim::output::{Forged, Histogram, LinkOutput};
 use std::sync::LazyLock;
 
 metrics! {
@@ -32,6 +32,12 @@ metrics! {
         Throughput = "throughput_bps" => runs.sum(|link| link.bytes.0) as f64 * 8.0 / runs.measured_s();
         /// Share of real packets that were delivered more than a millisecond later than by the link; 0 in the simulator.
         Late = "late_share" => runs.late_share();
+        /// Most places of its tables that the queue looked at for one packet, from the start of the run, if it has tables.
+        MostProbes = "most_probes" => runs.most_probes();
+        /// Places kept for followers that packets with the addresses of a victim took, per super-packet that was sent; from the start of the run, on real packets only.
+        StolenShare = "stolen_share" => runs.forged(|forged| forged.places);
+        /// Super-packets begun anew by a first with the addresses of a victim, per super-packet that was sent; from the start of the run, on real packets only.
+        RestartedShare = "restarted_share" => runs.forged(|forged| forged.restarted);
     }
 }
 
@@ -99,6 +105,17 @@ impl<'a> LinkRuns<'a> {
     /// Queue events of the kind with this index.
     pub fn events(&self, kind: usize) -> u64 {
         self.sum(|link| link.events.get(kind).copied().unwrap_or(0))
+    }
+
+    fn most_probes(&self) -> Option<f64> {
+        let most = self.links.iter().filter_map(|link| link.most_probes).max();
+        most.map(f64::from)
+    }
+
+    fn forged(&self, count: fn(&Forged) -> u64) -> Option<f64> {
+        let counted = || self.links.iter().filter_map(|link| link.forged.as_ref());
+        let sent: u64 = counted().map(|forged| forged.super_packets).sum();
+        (sent > 0).then(|| counted().map(count).sum::<u64>() as f64 / sent as f64)
     }
 
     fn measured_s(&self) -> f64 {

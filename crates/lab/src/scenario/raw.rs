@@ -101,6 +101,16 @@ fn claims(section: &Section, network: &Network, groups: &[Node]) -> Result<(RawS
         match word {
             "same" => RawPorts::Same,
             "random" => RawPorts::Drawn,
+            "colliding" => {
+                let given = section.find("id")?.filter(|id| id.node.as_text().is_none());
+                let mark = section.need("mark")?;
+                if !matches!(mark.choice()?, "first" | "super-packet") || victim.is_some() || given.is_some()
+                {
+                    let field = section.need("ports")?;
+                    return Err(field.fail("only firsts of the attacker's own stand in a table where he likes: not with `victim`, `id`, nor mark = \"regular\" or \"follower\""));
+                }
+                RawPorts::Colliding
+            }
             "known" if victim.is_some() => RawPorts::Known,
             "known" => {
                 let field = section.need("ports")?;
@@ -144,8 +154,12 @@ mod tests {
     use fleetfoot_sim::spec::{NodeId, Raw, RawMark, RawPorts, RawSource, Traffic};
 
     fn read(keys: &str) -> Result<Raw, String> {
+        read_behind("drop-tail", keys)
+    }
+
+    fn read_behind(queue: &str, keys: &str) -> Result<Raw, String> {
         let text = format!(
-            "[network]\nkind = \"dumbbell\"\npairs = 3\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n\
+            "[network]\nkind = \"dumbbell\"\npairs = 3\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"10 ms\", queue = \"{queue}\" }}\n\
              [[traffic]]\nname = \"attack\"\nkind = \"raw\"\n\
              arrivals = {{ dist = \"constant\", rate = \"100 per second\" }}\n{keys}\n[[traffic]]\nname = \"long\"\nkind = \"bulk\"\n"
         );
@@ -180,6 +194,9 @@ mod tests {
         );
         let blind = read("mark = \"follower\"\nvictim = \"long\"\nports = \"random\"").expect("A3");
         assert_eq!(blind.ports, RawPorts::Drawn);
+        // A8: identifiers and ports that collide, which needs a queue with a table.
+        let a8 = read_behind("sp-h", "ports = \"colliding\"\nlength = 2").expect("A8");
+        assert_eq!((a8.ports, a8.id), (RawPorts::Colliding, None));
         // A4: a duplicate first, of a known identifier or of a neighbour's address.
         let a4 = read("mark = \"first\"\nsource = \"left-2\"\nid = 7\nmembers = 2").expect("A4");
         assert!(matches!(a4.source, RawSource::Host(NodeId(_))));
@@ -205,6 +222,16 @@ mod tests {
             ("victim = \"attack\"", "its own victim"),
             ("ports = \"known\"", "`victim` is missing"),
             ("source = \"left-9\"", "left-9"),
+            ("ports = \"colliding\"", "no queue on the way has a table"),
+            (
+                "ports = \"colliding\"\nvictim = \"long\"",
+                "of the attacker's own",
+            ),
+            ("ports = \"colliding\"\nid = 7", "of the attacker's own"),
+            (
+                "ports = \"colliding\"\nmark = \"follower\"",
+                "of the attacker's own",
+            ),
             ("data_unit = \"100 B\"", "is for TCP"),
             ("layout = \"A\"\ncodepoint = 3", "belongs to layout B"),
         ] {

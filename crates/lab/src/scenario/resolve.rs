@@ -12,6 +12,7 @@ use crate::identity;
 use crate::metrics::Scene;
 use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_sim::collision;
 use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic, Transport, World};
 use std::sync::Arc;
 
@@ -124,6 +125,7 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
         world: run.world,
         plugins: crate::plugins::installed(),
     };
+    tables(&spec, group_nodes(document))?;
     if run.world.is_real() {
         crate::run::playable_by_kernel(&spec).map_err(|reason| {
             let place = section.find("world").ok().flatten();
@@ -143,6 +145,22 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
         identity,
         base_rtts,
     })
+}
+
+/// What collides, collides in a table.
+fn tables(spec: &Spec, nodes: &[Node]) -> Result<(), Error> {
+    for (group, node) in spec.groups.iter().zip(nodes) {
+        if collision::collides(group) && collision::queue_with_table(spec, group).is_none() {
+            let ports = node.as_table().and_then(|table| table.get("ports"));
+            let place = ports.map_or(&node.place, |ports| &ports.place);
+            return Err(Error::at(
+                place,
+                &format!("traffic.{}.ports", group.name),
+                "no queue on the way has a table in which anything could collide: `sp-h` and `sp-fq` have",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn group_nodes(document: &Table) -> &[Node] {

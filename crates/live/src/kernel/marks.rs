@@ -1,4 +1,5 @@
-//! Super-packets of the kernel's senders: what they send passes the marker of `fleetfoot mark` on its way to the link.
+//! Super-packets of the kernel's senders: what they send passes the marker of `fleetfoot mark` on its way to the link. A group that is
+//! to lie about lengths (`declare`) lies by its port.
 //!
 //! **Deviations.** Groups are made of what arrives at the marker, a hop behind the sender, and only by silence: the marker cannot see
 //! what a connection sends at one moment, nor its round-trip time.
@@ -19,7 +20,7 @@ use std::io::PipeReader;
 /// What the marker cannot do, in one sentence.
 pub(super) fn rules(spec: &Spec) -> Result<Option<MarkRules>, String> {
     let mut found: Option<(&str, Grouping)> = None;
-    let mut ports = Vec::new();
+    let (mut ports, mut lies) = (Vec::new(), Vec::new());
     for (index, group) in marked(spec) {
         let Some(grouping) = group.interface.super_packets else {
             continue;
@@ -36,12 +37,16 @@ pub(super) fn rules(spec: &Spec) -> Result<Option<MarkRules>, String> {
         if !matches!(grouping.mode, Mode::Timer { .. } | Mode::BoundedTimer { .. }) {
             return cannot("which knows the mode `timer` alone");
         }
-        if grouping.declare != Declare::Truth {
-            return cannot("which does not lie");
-        }
         if matches!(grouping.layout, Layout::C) {
             return cannot("which has layouts A and B for IPv4");
         }
+        if grouping.declare != Declare::Truth {
+            lies.push((port(index)..=port(index), grouping.declare));
+        }
+        let grouping = Grouping {
+            declare: Declare::Truth,
+            ..grouping
+        };
         match &found {
             Some((name, other)) if *other != grouping => {
                 return cannot(&format!("which makes them as those of `{name}` are made"));
@@ -72,6 +77,7 @@ pub(super) fn rules(spec: &Spec) -> Result<Option<MarkRules>, String> {
             networks: Vec::new(),
             mtu: spec.links.iter().map(|link| link.mtu).min().unwrap_or(1500),
             seed: spec.seed,
+            lies,
         }
     }))
 }

@@ -17,6 +17,7 @@
 mod acts;
 mod connection;
 mod hosts;
+mod injector;
 mod marks;
 mod ours;
 mod place;
@@ -25,11 +26,13 @@ mod raw;
 mod sockets;
 mod traffic;
 
+use crate::frames::HostNumbers;
 use crate::{Clock, Direction, Emulator, Error, Tap};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::tcp::{Config, Profile, WindowValidation};
 use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_sim::collision;
 use fleetfoot_sim::output::{Histogram, Lateness, LinkOutput, RunOutput};
 use fleetfoot_sim::routing::Paths;
 use fleetfoot_sim::spec::{GroupSpec, LinkSpec, NodeId, Spec};
@@ -106,6 +109,14 @@ fn in_namespaces(
     for (direction, tap) in directions.iter_mut().zip(taps.into_iter().flatten()) {
         direction.observe(tap);
     }
+    if spec.groups.iter().any(traffic::forges) {
+        directions[0].count_forged();
+    }
+    let numbers = spec.groups.iter().any(collision::collides).then(|| {
+        let numbers = HostNumbers::default();
+        directions[0].tell_hosts(HostNumbers::clone(&numbers));
+        numbers
+    });
     let rules = marks::rules(spec).map_err(|why| Error::new(why, std::io::ErrorKind::InvalidInput))?;
     let place = place::Place::make(mtu, rules.is_some())?;
     let near = if rules.is_some() {
@@ -147,7 +158,11 @@ fn in_namespaces(
                 hosts.counts(),
             )
             .and_then(|()| {
-                play::play(spec, &place, &hosts, &clock, &|now| {
+                let attacked = play::Attacked {
+                    marker: near == place::BEHIND_MARKER,
+                    numbers,
+                };
+                play::play(spec, &place, &hosts, attacked, &clock, &|now| {
                     reached.store(now.as_nanos(), Ordering::Relaxed);
                     stop.load(Ordering::Relaxed) || failed.load(Ordering::Acquire)
                 })
@@ -171,6 +186,9 @@ fn in_namespaces(
         output.links = vec![LinkOutput::default(); spec.links.len()];
         for (side, index) in bottleneck.into_iter().enumerate() {
             output.links[index] = of_link(&directions[side], missed);
+            if let (Some(forged), Some(marked)) = (&mut output.links[index].forged, &marked) {
+                forged.super_packets = marked.marked().groups[2..].iter().sum();
+            }
         }
         Ok(output)
     })
@@ -195,6 +213,8 @@ fn of_link(direction: &Direction, missed: u32) -> LinkOutput {
             times: measured.lateness.clone(),
             late: measured.late + u64::from(missed),
         }),
+        most_probes: direction.most_probes(),
+        forged: direction.forged(),
     }
 }
 
@@ -218,7 +238,7 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
                 traffic::PLAYABLE.map(|kind| kind.facts().name).join(", ")
             ));
         }
-        if let Some(reason) = traffic::exception(&group.traffic) {
+        if let Some(reason) = traffic::exception(spec, &group.traffic) {
             return Err(format!("the kernel cannot play traffic `{name}`: {reason}"));
         }
         if group.relay.is_some() || !group.interface.coalesce.is_zero() || group.most_requests.is_some() {

@@ -20,6 +20,7 @@ pub(super) const INTERFACE_OF_HOST: &str = "host";
 /// The namespaces of both ends. This thread is in the one in the middle when they have been made.
 pub(super) struct Place {
     ends: [File; 2],
+    middle: File,
 }
 
 impl Place {
@@ -28,8 +29,8 @@ impl Place {
     pub(super) fn make(mtu: u32, marker: bool) -> Result<Place, Error> {
         let place = Place {
             ends: [namespace()?, namespace()?],
+            middle: namespace()?,
         };
-        let _middle = namespace()?;
         let process = std::process::id();
         for (side, interface) in INTERFACES.iter().enumerate() {
             let end = place.ends[side].as_raw_fd();
@@ -100,9 +101,18 @@ impl Place {
 
     /// Puts this thread into the namespace of a side.
     pub(super) fn enter(&self, side: usize) -> Result<(), Error> {
-        setns(&self.ends[side], CloneFlags::CLONE_NEWNET)
-            .map_err(|errno| Error::new("cannot enter a network namespace", errno))
+        enter(&self.ends[side])
     }
+
+    /// Puts this thread into the namespace in the middle.
+    pub(super) fn enter_middle(&self) -> Result<(), Error> {
+        enter(&self.middle)
+    }
+}
+
+fn enter(namespace: &File) -> Result<(), Error> {
+    setns(namespace, CloneFlags::CLONE_NEWNET)
+        .map_err(|errno| Error::new("cannot enter a network namespace", errno))
 }
 
 /// A new namespace, in which this thread is from now on.

@@ -2,11 +2,13 @@
 
 use super::connection::{Counted, End, Progress, Socket};
 use super::hosts::{Hosts, Pairs};
+use super::injector::Injector;
 use super::ours::{News, Ours};
 use super::place::Place;
-use super::raw::Injector;
+
 use super::sockets::{self, failed, listen, port, watch};
 use super::traffic::{Actor, actors};
+use crate::frames::HostNumbers;
 use crate::{Clock, Error, calls, host};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -27,12 +29,21 @@ pub(super) fn play(
     spec: &Spec,
     place: &Place,
     hosts: &Hosts,
+    attacked: Attacked,
     clock: &Clock,
     ask: &dyn Fn(Instant) -> bool,
 ) -> Result<RunOutput, Error> {
-    let mut play = Play::new(spec, place, hosts, clock)?;
+    let mut play = Play::new(spec, place, hosts, attacked, clock)?;
     play.run(ask)?;
     Ok(play.finish())
+}
+
+/// What attackers meet and know.
+pub(super) struct Attacked {
+    /// Senders' packets pass a marker.
+    pub(super) marker: bool,
+    /// The numbers of hosts at the bottleneck, where trains collide.
+    pub(super) numbers: Option<HostNumbers>,
 }
 
 pub(super) struct Play<'a> {
@@ -112,7 +123,13 @@ const RAW: u64 = 1 << 60;
 const BREATH: Duration = Duration::from_millis(50);
 
 impl<'a> Play<'a> {
-    fn new(spec: &'a Spec, place: &'a Place, hosts: &'a Hosts, clock: &'a Clock) -> Result<Play<'a>, Error> {
+    fn new(
+        spec: &'a Spec,
+        place: &'a Place,
+        hosts: &'a Hosts,
+        attacked: Attacked,
+        clock: &'a Clock,
+    ) -> Result<Play<'a>, Error> {
         let epoll = calls::epoll_create().map_err(|errno| failed("cannot make an epoll", errno.0))?;
         // SAFETY: the kernel has just given this descriptor to nobody else.
         let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
@@ -136,7 +153,7 @@ impl<'a> Play<'a> {
                 Some(_) | None => Listener::Kernel(listen(spec, place, &epoll, index, accepts)?),
             };
             let mut pairs = Pairs::new(spec, group, hosts.pairs(index));
-            let actors = actors(spec, group, &mut pairs);
+            let actors = actors(spec, group, &mut pairs, attacked.numbers.as_ref());
             let stop = Instant::ZERO + group.stop.unwrap_or(spec.duration).min(spec.duration);
             for (number, actor) in actors.iter().enumerate() {
                 if actor.start < stop {
@@ -159,7 +176,7 @@ impl<'a> Play<'a> {
             .any(|group| matches!(group.traffic, Traffic::Raw(_)));
         let injector = match raw {
             true => {
-                let injector = Injector::open(place)?;
+                let injector = Injector::open(place, attacked.marker)?;
                 watch(&epoll, injector.descriptor(), RAW, libc::EPOLLIN)?;
                 Some(injector)
             }
@@ -203,14 +220,15 @@ impl<'a> Play<'a> {
                     return Ok(());
                 }
             }
-            if now >= last || now >= end && self.awaited == 0 {
-                return Ok(());
-            }
+            // What was due before the end is done, however late this machine is.
             while let Some(&Reverse((at, group, actor))) = self.agenda.peek()
                 && at <= now
             {
                 self.agenda.pop();
                 self.act(group, actor)?;
+            }
+            if now >= last || now >= end && self.awaited == 0 {
+                return Ok(());
             }
             let until = self
                 .agenda

@@ -1,28 +1,26 @@
 //! Trains of raw packets from the senders' side, as the simulator's hosts send them: headers that say what an attacker likes.
 //!
-//! They go to addresses that nobody has, so that nobody answers: one for each group and host. What arrives there is counted, by a
-//! packet socket that sees these addresses alone.
+//! They go to addresses that nobody has, so that nobody answers: one for each group and host. Those of a group with a victim have the
+//! addresses of a connection of that group which is open. The `injector` sends them and counts what arrives.
 //!
 //! **Deviations.** A host's own address is the source where the simulator has it too; addresses that nobody has are of 10.0.0.0/8.
 
-use super::place::{Place, hardware_address};
+use super::connection::Socket;
+use super::injector::{Arrived, unanswered};
 use super::play::Play;
 use crate::Error;
-use crate::frames::HEADER;
-use fleetfoot_core::packet::Segment;
+use crate::forged::Forger;
+use crate::frames::HostNumbers;
+use fleetfoot_core::flow::{FlowKey, HostId};
+use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::rng::{Rng, Sampler};
 use fleetfoot_core::time::{Duration, Instant};
-use fleetfoot_core::units::Bytes;
-use fleetfoot_core::wire;
-use fleetfoot_sim::spec::{Raw, RawPorts, RawSource};
-use nix::errno::Errno;
+use fleetfoot_sim::spec::{Raw, RawMark, RawPorts, RawSource};
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
-use std::ffi::CStr;
-use std::io;
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::rc::Rc;
+use std::sync::PoisonError;
 
 /// What all processes of a group draw from.
 pub(super) struct Draws {
@@ -30,6 +28,53 @@ pub(super) struct Draws {
     pub(super) marks: Rng,
     /// Trains that have begun.
     pub(super) conversations: u32,
+}
+
+/// What an attacker knows of the table in which his trains collide.
+pub(super) struct Known {
+    queue: AnyQueue,
+    hosts: HostNumbers,
+    /// Source ports and identifiers that were found, and how many trains have had one.
+    found: Vec<(u16, u16)>,
+    used: usize,
+}
+
+impl Known {
+    pub(super) fn new(queue: AnyQueue, hosts: HostNumbers) -> Known {
+        Known {
+            queue,
+            hosts,
+            found: Vec::new(),
+            used: 0,
+        }
+    }
+
+    /// A source port and an identifier of a train between these addresses: some are drawn, and are used again in turn, so that the loop,
+    /// which serves the sockets of everybody, is not kept by drawing.
+    fn collide(&mut self, raw: &Raw, ends: [IpAddr; 2], port: u16, random: &mut Rng) -> (u16, u16) {
+        let [source, destination] = ends.map(|end| self.number(end));
+        let key = FlowKey {
+            source,
+            destination,
+            source_port: 0,
+            destination_port: port,
+            protocol: UDP,
+        };
+        if source == HostId(0) || destination == HostId(0) {
+            return raw.collide(&self.queue, key, random);
+        }
+        if self.found.len() < FOUND {
+            self.found.push(raw.collide(&self.queue, key, random));
+        }
+        self.used += 1;
+        self.found[(self.used - 1) % self.found.len()]
+    }
+
+    /// The number of a host; 0 of one of which nothing has come yet.
+    fn number(&self, address: IpAddr) -> HostId {
+        let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        hosts.get(&address).copied().unwrap_or(HostId(0))
+    }
 }
 
 /// A process of trains.
@@ -43,6 +88,8 @@ pub(super) struct Trains {
     open: VecDeque<Train>,
     /// Record of what was sent and what arrived.
     record: Option<usize>,
+    /// The table in which trains collide, if they do.
+    known: Option<Known>,
 }
 
 #[derive(Clone, Copy)]
@@ -52,11 +99,13 @@ struct Train {
     destination: SocketAddr,
     sent: u32,
     id: u16,
+    /// Its addresses are a victim's.
+    forger: Option<Forger>,
 }
 
 impl Trains {
     /// The first train begins at `next`.
-    pub(super) fn new(raw: &Raw, next: Instant, draws: Rc<RefCell<Draws>>) -> Trains {
+    pub(super) fn new(raw: &Raw, next: Instant, draws: Rc<RefCell<Draws>>, known: Option<Known>) -> Trains {
         Trains {
             raw: raw.clone(),
             draws,
@@ -64,6 +113,7 @@ impl Trains {
             begun: 0,
             open: VecDeque::new(),
             record: None,
+            known,
         }
     }
 
@@ -83,6 +133,7 @@ impl Play<'_> {
             Some(record) => record,
             None => self.new_record(group, own, now, 0),
         };
+        let stop = self.groups[group as usize].stop;
         loop {
             let Some(trains) = self.trains(group, number) else {
                 return Ok(());
@@ -91,7 +142,7 @@ impl Play<'_> {
             let Some(due) = trains.due() else {
                 return Ok(());
             };
-            if due > now {
+            if due > now || due >= stop {
                 self.act_at(group, number, due);
                 return Ok(());
             }
@@ -115,12 +166,23 @@ impl Play<'_> {
         let pair = self.groups[group as usize].pairs.pick(own);
         let hosts = self.hosts;
         let mut source = hosts.address(group as usize, pair, 0);
-        let destination = hosts.number(group as usize, pair, 1);
+        let mut to = unanswered(group, hosts.number(group as usize, pair, 1));
         let trains = self.trains(group, number)?;
-        let at = trains.next;
-        let mut draws = trains.draws.borrow_mut();
-        match trains.raw.source {
-            RawSource::Own | RawSource::Victim(_) => {}
+        let (at, claimed, mark) = (trains.next, trains.raw.source, trains.raw.mark);
+        let draws = Rc::clone(&trains.draws);
+        let mut draws = draws.borrow_mut();
+        let (mut forger, mut of_victim) = (None, None);
+        match claimed {
+            RawSource::Own => {}
+            RawSource::Victim(victim) => {
+                let ends = self.victim(victim, &mut draws.marks);
+                (source, to) = (ends[0].ip(), ends[1].ip());
+                of_victim = Some(ends.map(|end| end.port())).filter(|ports| ports[0] != 0);
+                forger = Some(Forger {
+                    group: group as u16,
+                    follows: mark == RawMark::Follower,
+                });
+            }
             RawSource::Drawn(addresses) => {
                 let drawn = draws.marks.below(u64::from(addresses)) as u32;
                 source = IpAddr::V4(Ipv4Addr::from_bits(NOBODYS | drawn & 0x00ff_ffff));
@@ -129,25 +191,40 @@ impl Play<'_> {
         }
         let conversation = draws.conversations;
         draws.conversations += 1;
-        let ports = match trains.raw.ports {
-            RawPorts::New | RawPorts::Known => [
-                1024 + (conversation % 60_000) as u16,
-                1 + (group % 1000) as u16 + 1000 * (conversation / 60_000 % 60) as u16,
-            ],
-            RawPorts::Same => [1024, 9],
-            RawPorts::Drawn => [draws.marks.next_u32() as u16, draws.marks.next_u32() as u16],
+        let new = [
+            1024 + (conversation % 60_000) as u16,
+            group_port(group) + 1000 * (conversation / 60_000 % 60) as u16,
+        ];
+        let trains = self.trains(group, number)?;
+        let mut collided = None;
+        let ports = match (trains.raw.ports, of_victim) {
+            (RawPorts::Known, Some(ports)) => ports,
+            (RawPorts::New | RawPorts::Known, _) => new,
+            (RawPorts::Same, _) => [1024, 9],
+            (RawPorts::Drawn, _) => [draws.marks.next_u32() as u16, draws.marks.next_u32() as u16],
+            (RawPorts::Colliding, _) => match &mut trains.known {
+                Some(known) => {
+                    // The key of a flow has both ports: the one that is not drawn stays.
+                    let (port, id) =
+                        known.collide(&trains.raw, [source, to], group_port(group), &mut draws.marks);
+                    collided = Some(id);
+                    [port, group_port(group)]
+                }
+                None => new,
+            },
         };
         let drawn = draws.marks.next_u32() as u16;
         let gap = Duration::from_secs_f64(draws.gap.sample()).max(Duration::from_nanos(1));
-        drop(draws);
         trains.begun += 1;
-        let id = trains.raw.id.unwrap_or(drawn) & trains.raw.layout.max_id();
+        let id = collided.or(trains.raw.id).unwrap_or(drawn) & trains.raw.layout.max_id();
         // From when this one was due, not from now: lateness of this machine does not add up.
         trains.next = trains.next.saturating_add(gap);
         let record = trains.record.unwrap_or(0);
-        let to = unanswered(group, destination);
         if let Some(injector) = &mut self.injector {
-            injector.counts_for(to, group, record);
+            match forger {
+                Some(forger) => injector.counts_forged(forger, record),
+                None => injector.counts_for(to, group, record),
+            }
         }
         Some(Train {
             at,
@@ -155,6 +232,31 @@ impl Play<'_> {
             destination: SocketAddr::new(to, ports[1]),
             sent: 0,
             id,
+            forger,
+        })
+    }
+
+    /// Both ends of a connection of a group that is open, or else addresses of one of its pairs without ports.
+    fn victim(&self, group: u32, random: &mut Rng) -> [SocketAddr; 2] {
+        let ends = |index: usize| {
+            let connection = self.connections[index].as_ref()?;
+            let Some(Socket::Kernel(socket)) = &connection.ends[0].socket else {
+                return None;
+            };
+            Some([socket.local_addr().ok()?, socket.peer_addr().ok()?])
+        };
+        let open = |index: &usize| {
+            let connection = self.connections[*index].as_ref();
+            connection
+                .is_some_and(|connection| connection.group == group && connection.ends[0].socket.is_some())
+        };
+        let count = (0..self.connections.len()).filter(open).count() as u64;
+        let chosen = (count > 0).then(|| random.below(count) as usize);
+        let chosen = chosen.and_then(|chosen| (0..self.connections.len()).filter(open).nth(chosen));
+        // One whose handshake is not over has no address yet.
+        chosen.and_then(ends).unwrap_or_else(|| {
+            let pair = random.below(u64::from(self.hosts.pairs(group as usize).max(1))) as u32;
+            [0, 1].map(|side| SocketAddr::new(self.hosts.address(group as usize, pair, side), 0))
         })
     }
 
@@ -178,7 +280,7 @@ impl Play<'_> {
                 trains.open.push_back(train);
             }
             if let Some(injector) = &mut self.injector {
-                injector.send(&segment, train.source, train.destination)?;
+                injector.send(&segment, train.source, train.destination, train.forger)?;
             }
             let flow = &mut self.groups[group as usize].output.flows[record];
             flow.add_datagrams(1, u64::from(segment.payload));
@@ -211,204 +313,14 @@ impl Play<'_> {
     }
 }
 
-/// Sends raw packets at the senders' side, and sees what arrives of them at the receivers'.
-pub(super) struct Injector {
-    sends: OwnedFd,
-    to: libc::sockaddr_ll,
-    sees: OwnedFd,
-    frame: Vec<u8>,
-    /// The record of what goes to each address.
-    records: HashMap<Ipv4Addr, (u32, usize)>,
+/// The first destination port of a group's trains.
+const fn group_port(group: u32) -> u16 {
+    1 + (group % 1000) as u16
 }
 
-/// A raw packet that arrived.
-struct Arrived {
-    group: u32,
-    record: usize,
-    payload: Bytes,
-}
-
-impl Injector {
-    /// In the namespaces of `place`.
-    pub(super) fn open(place: &Place) -> Result<Injector, Error> {
-        let fail = |cause| Error::new("cannot open a packet socket", cause).needing("CAP_NET_RAW");
-        place.enter(1)?;
-        // Before it is bound it receives nothing, so nothing passes by the filter.
-        let sees = packet_socket(libc::SOCK_DGRAM).map_err(fail)?;
-        filter(&sees).map_err(fail)?;
-        bind(&sees, libc::ETH_P_IP as u16).map_err(fail)?;
-        place.enter(0)?;
-        let sends = packet_socket(libc::SOCK_RAW).map_err(fail)?;
-        let to = bind(&sends, 0).map_err(fail)?;
-        Ok(Injector {
-            sends,
-            to,
-            sees,
-            frame: vec![0; LONGEST],
-            records: HashMap::new(),
-        })
-    }
-
-    /// What shows that packets have arrived.
-    pub(super) fn descriptor(&self) -> i32 {
-        self.sees.as_raw_fd()
-    }
-
-    /// What goes to the address counts for this record from now on.
-    fn counts_for(&mut self, address: IpAddr, group: u32, record: usize) {
-        if let IpAddr::V4(address) = address {
-            self.records.insert(address, (group, record));
-        }
-    }
-
-    /// Sends a packet. One that the interface does not take is lost, as in its queue.
-    fn send(&mut self, segment: &Segment, source: SocketAddr, destination: SocketAddr) -> Result<(), Error> {
-        let (ethernet, packet) = self.frame.split_at_mut(HEADER);
-        ethernet[..6].copy_from_slice(&hardware_address(1));
-        ethernet[6..12].copy_from_slice(&hardware_address(0));
-        ethernet[12..].copy_from_slice(&(libc::ETH_P_IP as u16).to_be_bytes());
-        let length = wire::encode(packet, segment, source, destination, &[])
-            .map_err(|error| Error::new(format!("cannot write a raw packet: {error}"), Errno::EINVAL))?;
-        let frame = &self.frame[..HEADER + length];
-        let (address, size) = (&raw const self.to, size_of::<libc::sockaddr_ll>());
-        // SAFETY: pointers and lengths are of live values.
-        let sent = unsafe {
-            libc::sendto(
-                self.sends.as_raw_fd(),
-                frame.as_ptr().cast(),
-                frame.len(),
-                libc::MSG_DONTWAIT,
-                address.cast(),
-                size as libc::socklen_t,
-            )
-        };
-        match Errno::last() {
-            _ if sent >= 0 => Ok(()),
-            Errno::ENOBUFS | Errno::EAGAIN | Errno::EINTR | Errno::EMSGSIZE => Ok(()),
-            errno => Err(Error::new("cannot send a raw packet", errno)),
-        }
-    }
-
-    /// The next packet that arrived.
-    fn arrived(&mut self) -> Result<Option<Arrived>, Error> {
-        loop {
-            let mut header = [0_u8; IP_HEADER];
-            // SAFETY: pointer and length are of one live array. With MSG_TRUNC the whole length of the packet is returned.
-            let length = unsafe {
-                libc::recv(
-                    self.sees.as_raw_fd(),
-                    header.as_mut_ptr().cast(),
-                    header.len(),
-                    libc::MSG_DONTWAIT | libc::MSG_TRUNC,
-                )
-            };
-            if length < 0 {
-                match Errno::last() {
-                    Errno::EAGAIN => return Ok(None),
-                    Errno::EINTR => continue,
-                    errno => return Err(Error::new("cannot receive raw packets", errno)),
-                }
-            }
-            let [.., a, b, c, d] = header;
-            if let Some(&(group, record)) = self.records.get(&Ipv4Addr::new(a, b, c, d)) {
-                let payload = Bytes((length as u64).saturating_sub(HEADERS));
-                return Ok(Some(Arrived {
-                    group,
-                    record,
-                    payload,
-                }));
-            }
-        }
-    }
-}
-
-/// A packet socket that is not bound: it receives nothing.
-fn packet_socket(kind: i32) -> io::Result<OwnedFd> {
-    // SAFETY: takes numbers only.
-    let fd = unsafe { libc::socket(libc::AF_PACKET, kind | libc::SOCK_CLOEXEC, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just given this descriptor to nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// Lets the socket see IPv4 packets to [`UNANSWERED`] alone.
-fn filter(socket: &OwnedFd) -> io::Result<()> {
-    let statement = |code: u32, k| libc::sock_filter {
-        code: code as u16,
-        jt: 0,
-        jf: 0,
-        k,
-    };
-    let mut program = [
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 16), // destination address
-        statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, UNANSWERED_MASK),
-        libc::sock_filter {
-            jf: 1,
-            ..statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, UNANSWERED)
-        },
-        statement(libc::BPF_RET | libc::BPF_K, u32::MAX),
-        statement(libc::BPF_RET | libc::BPF_K, 0),
-    ];
-    let program = libc::sock_fprog {
-        len: program.len() as u16,
-        filter: program.as_mut_ptr(),
-    };
-    // SAFETY: the pointer is to a live program, whose pointer is to live instructions; the kernel copies them.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER,
-            (&raw const program).cast(),
-            size_of::<libc::sock_fprog>() as libc::socklen_t,
-        )
-    };
-    if done < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
-}
-
-/// Binds a packet socket to the interface of this thread's namespace, to receive this protocol or nothing.
-fn bind(socket: &OwnedFd, protocol: u16) -> io::Result<libc::sockaddr_ll> {
-    // SAFETY: the pointer is to a live string that ends with zero.
-    let index = unsafe { libc::if_nametoindex(INTERFACE.as_ptr()) };
-    let address = libc::sockaddr_ll {
-        sll_family: libc::AF_PACKET as u16,
-        sll_protocol: protocol.to_be(),
-        sll_ifindex: index as i32,
-        sll_hatype: 0,
-        sll_pkttype: 0,
-        sll_halen: 0,
-        sll_addr: [0; 8],
-    };
-    let (pointer, size) = (&raw const address, size_of::<libc::sockaddr_ll>());
-    // SAFETY: the pointer is to a live address of this length.
-    let bound = unsafe { libc::bind(socket.as_raw_fd(), pointer.cast(), size as libc::socklen_t) };
-    if index == 0 || bound < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(address)
-}
-
-/// The address to which a group sends for a host of the receivers.
-fn unanswered(group: u32, host: usize) -> IpAddr {
-    let number = (group << 12 | host as u32 & 0xfff) & !UNANSWERED_MASK;
-    IpAddr::V4(Ipv4Addr::from_bits(UNANSWERED | number))
-}
-
-/// Addresses that nobody has but that are on the link: the upper half of its network.
-const UNANSWERED: u32 = 0x6460_0000;
-const UNANSWERED_MASK: u32 = 0xffe0_0000;
+/// So many colliding pairs of port and identifier are drawn: more than a queue admits at a time of those that nothing follows.
+const FOUND: usize = 256;
 /// Sources that nobody has.
 const NOBODYS: u32 = 0x0a00_0000;
-/// The longest frame that a packet can make; the interface refuses what is longer than its MTU.
-const LONGEST: usize = HEADER + 65_535;
-/// An IPv4 header without options, and with that of UDP.
-const IP_HEADER: usize = 20;
-const HEADERS: u64 = 28;
-/// The interface of an end.
-const INTERFACE: &CStr = c"eth0";
+/// Its number as a protocol (RFC 768).
+const UDP: u8 = 17;

@@ -4,9 +4,11 @@
 //! transfers that do not wait for each other start at the same times in both.
 
 use super::hosts::Pairs;
-use super::raw::{self, Trains};
+use super::raw::{self, Known, Trains};
+use crate::frames::HostNumbers;
 use fleetfoot_core::rng::{Distribution, Rng, Sampler};
 use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_sim::collision;
 use fleetfoot_sim::spec::{GroupSpec, PairPolicy, RawSource, Spec, Traffic, TrafficKind};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,13 +30,20 @@ pub(super) fn is_playable(traffic: &Traffic) -> bool {
 }
 
 /// What of it cannot, although its kind can.
-pub(super) fn exception(traffic: &Traffic) -> Option<&'static str> {
-    match traffic {
-        Traffic::Raw(raw) if matches!(raw.source, RawSource::Victim(_)) => {
-            Some("it does not know the connections of others, whose addresses `source` names")
-        }
-        _ => None,
-    }
+pub(super) fn exception(spec: &Spec, traffic: &Traffic) -> Option<&'static str> {
+    let ours = spec.world.host_side().is_some();
+    (ours && claims_a_victim(traffic)).then_some(
+        "it does not know the connections of `victim` where one end is our TCP: that is for two kernels (run.world = \"kernel\")",
+    )
+}
+
+/// Whether a group sends packets with the addresses of another's connections.
+pub(super) fn forges(group: &GroupSpec) -> bool {
+    claims_a_victim(&group.traffic)
+}
+
+fn claims_a_victim(traffic: &Traffic) -> bool {
+    matches!(traffic, Traffic::Raw(raw) if matches!(raw.source, RawSource::Victim(_)))
 }
 
 impl Actor {
@@ -100,7 +109,12 @@ pub(super) struct Draws {
 }
 
 /// The actors of a group, in order of start.
-pub(super) fn actors(spec: &Spec, group: &GroupSpec, dealt: &mut Pairs) -> Vec<Actor> {
+pub(super) fn actors(
+    spec: &Spec,
+    group: &GroupSpec,
+    dealt: &mut Pairs,
+    numbers: Option<&HostNumbers>,
+) -> Vec<Actor> {
     let each = group.spread == PairPolicy::Each;
     let pairs = dealt.count();
     let start = Instant::ZERO + group.start;
@@ -230,7 +244,11 @@ pub(super) fn actors(spec: &Spec, group: &GroupSpec, dealt: &mut Pairs) -> Vec<A
             let process = |number| {
                 let first = Duration::from_secs_f64(draws.borrow_mut().gap.sample());
                 let begins = start.saturating_add(first);
-                let trains = Trains::new(raw, begins, Rc::clone(&draws));
+                let known = numbers
+                    .filter(|_| collision::collides(group))
+                    .zip(collision::queue_with_table(spec, group));
+                let known = known.map(|(hosts, queue)| Known::new(queue, HostNumbers::clone(hosts)));
+                let trains = Trains::new(raw, begins, Rc::clone(&draws), known);
                 actor(number, begins, Does::Trains(Box::new(trains)))
             };
             (0..together).map(process).collect()

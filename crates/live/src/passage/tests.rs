@@ -5,6 +5,7 @@ use crate::emulator::Way;
 use crate::packet_socket::Sent;
 use fleetfoot_core::packet::{Ecn, Flags, Kind, Segment};
 use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::superpacket::group::Declare;
 use fleetfoot_core::superpacket::marker::Marking;
 use fleetfoot_core::superpacket::{Layout, Mark, Role};
 use fleetfoot_core::time::{Duration, Instant};
@@ -30,6 +31,7 @@ fn rules() -> MarkRules {
         networks: Vec::new(),
         mtu: 1500,
         seed: 1,
+        lies: Vec::new(),
     }
 }
 
@@ -345,4 +347,21 @@ fn a_plain_passage_changes_nothing() {
     );
     assert_eq!(left, frames);
     assert_eq!(passage.marked().unmarked_packets(), 0, "nobody looks at them");
+}
+
+/// A5: packets of the named ports announce what they are told to, and what is counted is how many there were.
+#[test]
+fn only_the_ports_of_a_liar_lie() {
+    for (ports, said) in [(80..=80, 9), (81..=90, 4)] {
+        let mut passage = Passage::marking(MarkRules {
+            lies: vec![(ports, Declare::Beyond(5))],
+            ..rules()
+        });
+        let frames: Vec<Vec<u8>> = (0..4).map(|number| frame(FOUR, &data(number))).collect();
+        for left in through(&mut passage, &frames) {
+            let parsed = wire::parse(&left[14..]).expect("checksums are right");
+            assert_eq!(Layout::LOCAL.decode(&parsed.segment).length, said);
+        }
+        assert_eq!((passage.marked().packets, passage.marked().groups[4]), (4, 1));
+    }
 }

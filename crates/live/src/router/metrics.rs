@@ -48,6 +48,8 @@ pub struct InterfaceSnapshot {
     pub waiting_bytes: u64,
     /// Frames for which memory is in use.
     pub kept: usize,
+    /// Most places of its tables that the queue looked at for one packet; `None`: it has no tables.
+    pub most_probes: Option<u32>,
 }
 
 impl Snapshot {
@@ -170,6 +172,16 @@ impl Collector for Snapshot {
             "kept_frames",
             "Frames for which memory is in use",
             &each(|at| at.kept as u64),
+        )?;
+        let mut samples: Vec<Sample<'_>> = Vec::new();
+        for at in &self.interfaces {
+            samples.extend(at.most_probes.map(|most| (at, None, u64::from(most))));
+        }
+        gauge(
+            &mut encoder,
+            "most_probes",
+            "Most places of its tables that a queue looked at for one packet",
+            &samples,
         )?;
         self.delays(&mut encoder)?;
         for (name, help, value) in [
@@ -451,6 +463,25 @@ mod tests {
             finite.is_sorted() && finite.last().is_some_and(|&longest| longest < 5.0),
             "{finite:?}"
         );
+    }
+
+    #[test]
+    fn only_queues_with_tables_say_how_far_they_looked() {
+        let [with, without] = [Some(40), None].map(|most_probes| InterfaceSnapshot {
+            name: format!("lan{}", most_probes.unwrap_or(0)),
+            most_probes,
+            ..InterfaceSnapshot::default()
+        });
+        let snapshot = Snapshot {
+            interfaces: vec![with, without],
+            ..Snapshot::default()
+        };
+        let text = snapshot.text().expect("memory takes it");
+        let lines = text.lines();
+        let lines: Vec<&str> = lines
+            .filter(|line| line.starts_with("fleetfoot_router_most_probes{"))
+            .collect();
+        assert_eq!(lines, ["fleetfoot_router_most_probes{interface=\"lan40\"} 40"]);
     }
 
     #[test]

@@ -443,6 +443,7 @@ impl Router {
                 waiting_packets: waiting.packets,
                 waiting_bytes: waiting.bytes.get(),
                 kept: output.kept(),
+                most_probes: output.most_probes(),
             }
         });
         Snapshot {

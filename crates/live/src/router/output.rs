@@ -174,6 +174,10 @@ impl QueueDiscipline for Succession {
     fn asks_ingress(&self) -> bool {
         self.queues.iter().any(QueueDiscipline::asks_ingress)
     }
+
+    fn most_probes(&self) -> Option<u32> {
+        self.queues.iter().filter_map(QueueDiscipline::most_probes).max()
+    }
 }
 
 /// What a queue does with packets, as it happens.
@@ -464,6 +468,14 @@ impl Output {
         match &self.path {
             Path::Shaped(link) => link.backlog(),
             Path::Line(line) => line.queue.backlog(),
+        }
+    }
+
+    /// Most places of its tables that the queue looked at for one packet, if it has tables.
+    pub(super) fn most_probes(&self) -> Option<u32> {
+        match &self.path {
+            Path::Shaped(link) => link.queue().most_probes(),
+            Path::Line(line) => line.queue.most_probes(),
         }
     }
 

@@ -7,11 +7,13 @@
 use super::Application;
 use super::datagrams::{UDP_HEADERS, payload_of};
 use super::group::Member;
+use crate::collision;
 use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
 use crate::spec::{self, RawMark, RawPorts, RawSource};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
 use fleetfoot_core::packet::{Flags, Kind, Segment};
+use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::ring::Ring;
 use fleetfoot_core::rng::Sampler;
 use fleetfoot_core::seq::SeqNumber;
@@ -25,6 +27,8 @@ pub(crate) struct Raw<'a> {
     raw: &'a spec::Raw,
     gap: Sampler,
     processes: Vec<Trains>,
+    /// The queue in whose table trains collide.
+    table: Option<Box<AnyQueue>>,
 }
 
 /// What one process has begun.
@@ -66,11 +70,17 @@ impl<'a> Raw<'a> {
             });
             hosts.act_at(group, number, next);
         }
+        let spec = &hosts.spec.groups[group as usize];
+        let table = match collision::collides(spec) {
+            true => collision::queue_with_table(hosts.spec, spec).map(Box::new),
+            false => None,
+        };
         Raw {
             group,
             raw,
             gap,
             processes,
+            table,
         }
     }
 
@@ -91,10 +101,16 @@ impl<'a> Raw<'a> {
             RawSource::Victim(group) => key = victim(hosts, index, group, key),
         }
         let random = &mut hosts.groups[index as usize].marks;
-        match raw.ports {
-            RawPorts::New | RawPorts::Known => {}
-            RawPorts::Same => (key.source_port, key.destination_port) = (1024, 9),
-            RawPorts::Drawn => {
+        let mut collided = None;
+        match (raw.ports, &self.table) {
+            (RawPorts::Colliding, Some(queue)) => {
+                let (port, id) = raw.collide(queue, key, random);
+                key.source_port = port;
+                collided = Some(id);
+            }
+            (RawPorts::New | RawPorts::Known | RawPorts::Colliding, _) => {}
+            (RawPorts::Same, _) => (key.source_port, key.destination_port) = (1024, 9),
+            (RawPorts::Drawn, _) => {
                 key.source_port = random.next_u32() as u16;
                 key.destination_port = random.next_u32() as u16;
             }
@@ -105,7 +121,7 @@ impl<'a> Raw<'a> {
             at: now,
             slot: hosts.open(now, &opening, None),
             sent: 0,
-            id: raw.id.unwrap_or(drawn) & raw.layout.max_id(),
+            id: collided.or(raw.id).unwrap_or(drawn) & raw.layout.max_id(),
         }
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct Rest {
     pub(crate) busy_before: Duration,
     /// Counters at the end of the window; a FIFO link counts what falls into it.
     pub(crate) after: LinkStatistics,
+    /// See [`LinkOutput::most_probes`].
+    pub(crate) most_probes: Option<u32>,
 }
 
 impl Meter {
@@ -112,6 +114,7 @@ impl Meter {
             before,
             busy_before,
             after,
+            most_probes,
         } = *self.rest;
         let mut drops: Vec<[u64; 3]> = after
             .drops
@@ -137,6 +140,8 @@ impl Meter {
             queue_delay: self.queue_delay,
             queue_packets: self.queue_packets,
             lateness: None,
+            most_probes,
+            forged: None,
         }
     }
 }

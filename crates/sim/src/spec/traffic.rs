@@ -569,6 +569,8 @@ pub enum RawPorts {
     Drawn,
     /// Those of the victim's connection.
     Known,
+    /// Drawn with the identifier until the queue on the way keeps the train in two certain groups of places of its table.
+    Colliding,
 }
 
 /// One listed transfer.

@@ -5,12 +5,13 @@
 use crate::line::{always, group, limit, network, one, outcome};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
 use fleetfoot_core::packet::{Kind, Packet, Segment};
-use fleetfoot_core::queue::Limit;
+use fleetfoot_core::queue::{Limit, QueueDiscipline};
 use fleetfoot_core::rng::{Distribution, Rng};
 use fleetfoot_core::superpacket::group::{Declare, Grouping, Mode};
 use fleetfoot_core::superpacket::{Layout, Mark, Role};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
+use fleetfoot_sim::collision::queue_with_table;
 use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
@@ -412,5 +413,46 @@ fn followers_claim_the_key_of_their_victim() {
             (HostId(1), HostId(2), 6)
         );
         assert!(!keys(1).any(|victim| victim == key));
+    }
+}
+
+/// A8 with a known key: every train stands in the same two groups of places, and with an unknown one in any.
+#[test]
+fn trains_collide_in_the_table_whose_key_is_known() {
+    let mut attack = raw(RawMark::First);
+    attack.length = 2;
+    for ports in [RawPorts::Colliding, RawPorts::New] {
+        attack.ports = ports;
+        let mut spec = trains(attack.clone());
+        assert!(
+            queue_with_table(&spec, &spec.groups[0]).is_none(),
+            "drop-tail has none"
+        );
+        spec.links[0].queue = "sp-h";
+        spec.links[0].queue_values = limit("sp-h", Limit::Packets(100));
+        let queue = queue_with_table(&spec, &spec.groups[0]).expect("it has");
+        let mut opened = Opened::default();
+        run(
+            &spec,
+            EngineMode::Fast,
+            &mut opened,
+            |_| ControlFlow::Continue(()),
+        )
+        .expect("a runnable scenario");
+        let keys: Vec<FlowKey> = opened.0.iter().map(|opened| opened.1).collect();
+        let marks = marks(&spec);
+        assert_eq!((keys.len(), marks.len()), (99, 99));
+        let places = keys
+            .iter()
+            .zip(&marks)
+            .map(|(&key, mark)| queue.places_of(key, mark.id));
+        let places: Vec<[u32; 2]> = places.map(|places| places.expect("it has a table")).collect();
+        let within = places
+            .iter()
+            .filter(|places| places.iter().all(|&place| place < 2));
+        match ports {
+            RawPorts::Colliding => assert_eq!(within.count(), 99, "{places:?}"),
+            _ => assert!(within.count() < 5, "{places:?}"),
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::flow::HostId;
 use crate::time::{Duration, Instant};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 /// What a redeemed follower, or a member that went as a regular packet, earns: one eighth of a packet. All credit is counted
 /// in this unit.
@@ -40,6 +41,8 @@ impl Source {
 pub(super) struct Sources {
     buckets: Vec<[Source; 4]>,
     most: u16,
+    /// Slots that were looked at for this packet: whoever asks for the next one sets it to zero.
+    pub(super) probes: Cell<u32>,
 }
 
 impl Sources {
@@ -48,7 +51,13 @@ impl Sources {
         Sources {
             buckets: vec![[Source::default(); 4]; (slots / 4).max(1).next_power_of_two()],
             most: (most * PACKET).min(u32::from(u16::MAX)) as u16,
+            probes: Cell::new(0),
         }
+    }
+
+    fn probed(&self) {
+        work::probes(1);
+        self.probes.set(self.probes.get() + 1);
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -73,7 +82,7 @@ impl Sources {
     /// Where `host` is.
     pub(super) fn find(&self, host: HostId, hash: u64) -> Option<u16> {
         self.places(hash).find(|&place| {
-            work::probes(1);
+            self.probed();
             let source = self.at(place);
             source.host == host.0 && source.owner != 0
         })
@@ -85,7 +94,7 @@ impl Sources {
             return place;
         }
         let worth = |&place: &u16| {
-            work::probes(1);
+            self.probed();
             let source = self.at(place);
             (source.owner != 0, source.credit)
         };

@@ -15,6 +15,7 @@ use super::super::round_robin::RoundRobin;
 use super::super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, drr, work};
 use super::ledger::{self, Admission, Ledger, Room};
 use super::parameters;
+use crate::flow::FlowKey;
 use crate::packet::Packet;
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
@@ -120,6 +121,14 @@ impl QueueDiscipline for SpFq {
 
     fn state_bytes(&self) -> Option<usize> {
         Some(self.admission_bytes(self.ledger.ports_seen()))
+    }
+
+    fn most_probes(&self) -> Option<u32> {
+        Some(self.ledger.most_probes())
+    }
+
+    fn places_of(&self, flow: FlowKey, id: u16) -> Option<[u32; 2]> {
+        Some(self.ledger.places_of(flow, id))
     }
 
     fn check(values: &Values) -> Result<(), String> {

@@ -7,6 +7,7 @@ use super::super::work;
 use crate::time::{Duration, Instant};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 /// A sum of what was reserved in this epoch and in the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,6 +167,8 @@ const _: () = assert!(size_of::<Entry>() == 24);
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     buckets: Vec<[Entry; 4]>,
+    /// Slots that were looked at for this packet: whoever asks for the next one sets it to zero.
+    pub(super) probes: Cell<u32>,
 }
 
 /// A slot of the table.
@@ -177,14 +180,21 @@ impl Table {
         let buckets = (usize::from(entries) / 2).max(16).next_power_of_two();
         Table {
             buckets: vec![[Entry::default(); 4]; buckets],
+            probes: Cell::new(0),
         }
+    }
+
+    fn probed(&self, slots: usize) {
+        work::probes(slots);
+        self.probes.set(self.probes.get() + slots as u32);
     }
 
     pub(super) fn bytes(&self) -> usize {
         self.buckets.len() * size_of::<[Entry; 4]>()
     }
 
-    fn candidates(&self, key: u64) -> [usize; 2] {
+    /// The buckets in which a fingerprint may stand.
+    pub(super) fn candidates(&self, key: u64) -> [usize; 2] {
         let mask = self.buckets.len() - 1;
         [key as usize & mask, (key >> 32) as usize & mask]
     }
@@ -193,7 +203,7 @@ impl Table {
     pub(super) fn find(&self, clock: &Clock, key: u64) -> Option<Slot> {
         for bucket in self.candidates(key) {
             for (at, entry) in self.buckets[bucket].iter().enumerate() {
-                work::probes(1);
+                self.probed(1);
                 if entry.left > 0 && entry.key == key && clock.is_live(entry.epoch) {
                     return Some((bucket, at));
                 }
@@ -216,7 +226,7 @@ impl Table {
         for bucket in self.candidates(key) {
             let free = |entry: &Entry| entry.left == 0 || !clock.is_live(entry.epoch);
             let slots = &self.buckets[bucket];
-            work::probes(slots.len());
+            self.probed(slots.len());
             let count = slots.iter().filter(|entry| free(entry)).count();
             if let Some(at) = slots.iter().position(free)
                 && best.is_none_or(|(most, _)| count > most)

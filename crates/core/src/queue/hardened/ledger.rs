@@ -4,7 +4,7 @@ use super::super::hash::HashKey;
 use super::super::{Backlog, Limit, LinkContext, QueueContext, QueueEvent, QueueEventKind};
 use super::credit::{Denied, GAIN, PACKET, Ports, Sources};
 use super::generations::{Clock, Entry, Held, Slot, Table};
-use crate::flow::HostId;
+use crate::flow::{FlowKey, HostId};
 use crate::packet::{Flags, Packet};
 use crate::parameter::Values;
 use crate::superpacket::{Layout, Role};
@@ -51,6 +51,8 @@ pub(super) struct Ledger {
     pub(super) denied: Denied,
     /// Epoch in which the sums were seen last.
     seen: u32,
+    /// Most places of the tables that were looked at for one packet before this one.
+    most_probes: u32,
 }
 
 /// What a packet is to the ledger.
@@ -134,6 +136,7 @@ impl Ledger {
             ),
             denied: Denied::EMPTY,
             seen: 0,
+            most_probes: 0,
         }
     }
 
@@ -144,6 +147,18 @@ impl Ledger {
             + self.sources.bytes()
             + self.flows.len() * size_of::<Held>()
             + ports * Ports::BYTES
+    }
+
+    /// Most places of the tables that were looked at for one packet.
+    pub(super) fn most_probes(&self) -> u32 {
+        let probes = self.table.probes.get() + self.sources.probes.get();
+        self.most_probes.max(probes)
+    }
+
+    /// The groups of places in which super-packet `id` of a flow may stand.
+    pub(super) fn places_of(&self, flow: FlowKey, id: u16) -> [u32; 2] {
+        let places = self.table.candidates(self.key.super_packet(flow, id, true));
+        places.map(|place| place as u32)
     }
 
     /// Links that packets have come by.
@@ -191,6 +206,9 @@ impl Ledger {
 
     /// Brings the epochs up to `now`.
     pub(super) fn rotate(&mut self, now: Instant, packet: &Packet, context: &mut QueueContext<'_>) {
+        self.most_probes = self.most_probes();
+        self.table.probes.set(0);
+        self.sources.probes.set(0);
         self.clock.rotate(now);
         let epoch = self.clock.epoch;
         if epoch != self.seen {
@@ -339,7 +357,11 @@ impl Ledger {
         let newcomer = credit < cost;
         let pool = !newcomer || self.pooled.total(epoch) + wanted <= self.newcomers;
         let slot = self.table.vacancy(&self.clock, key);
-        let Some(slot) = slot.filter(|_| share && port && pool) else {
+        let may = share && port && pool;
+        let Some(slot) = slot.filter(|_| may) else {
+            if may {
+                context.report(QueueEventKind::Crowded, packet.flow);
+            }
             context.report(QueueEventKind::Downgraded, packet.flow);
             return self.regular(packet, weight, room);
         };

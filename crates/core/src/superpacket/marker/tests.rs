@@ -1,5 +1,6 @@
 //! The worked table of docs/design/super-packets.md#marker-example, and what holds for any packets of any flows.
 
+use super::super::group::Declare;
 use super::{Marker, Marking, Obstacle, Released, obstacle};
 use crate::flow::FlowId;
 use crate::packet::{BufId, Flags, Kind, Packet, Segment};
@@ -363,5 +364,40 @@ proptest! {
             };
             prop_assert_eq!(seen(&together), seen(&played(marking, &own, 5, true)));
         }
+    }
+}
+
+/// A5: the mark says what it is told to; who is in the group does not depend on it, and another flow says the truth.
+#[test]
+fn a_liar_announces_another_length() {
+    for (declare, said) in [
+        (Declare::Truth, 3),
+        (Declare::Beyond(4), 7),
+        (Declare::Beyond(-1), 2),
+        (Declare::Always(63), 63),
+    ] {
+        let mut marker = Marker::new(MARKING, 1);
+        for number in 0..3 {
+            marker.on_packet_of(
+                micros(number),
+                data(1, number as u32),
+                Some(Layout::LOCAL),
+                declare,
+            );
+            marker.on_packet(micros(number), data(2, number as u32), Some(Layout::LOCAL));
+        }
+        let left = drain(&mut marker);
+        let of = |flow| left.iter().filter(move |one| one.packet.flow == FlowId(flow));
+        let first = of(1).next().expect("it left");
+        assert_eq!(
+            (first.group, first.mark.role, first.mark.length),
+            (3, Role::First, said)
+        );
+        assert!(
+            of(1)
+                .skip(1)
+                .all(|one| one.mark == Mark::follower(said, first.mark.id))
+        );
+        assert!(of(2).all(|one| one.mark.length == 3));
     }
 }

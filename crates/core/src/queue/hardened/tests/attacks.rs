@@ -182,6 +182,8 @@ fn a8_no_choice_of_keys_makes_a_call_look_further() {
                 protocol: 6,
             };
             // Who knows the key sends only what falls among the victim's eight places.
+            let places = bench.queue.places_of(key, 0).expect("there is a table");
+            assert_eq!(places.map(u64::from), buckets(&bench, key, 0));
             if !known
                 || buckets(&bench, key, 0)
                     .iter()
@@ -204,6 +206,16 @@ fn a8_no_choice_of_keys_makes_a_call_look_further() {
         assert!(bench.enqueue(0, 0, packet(0, 0, Mark::first(5, 1))));
         most = most.max(work::probed() - before);
         let admitted = !bench.saw(QueueEventKind::Downgraded);
+        assert_eq!(
+            bench.saw(QueueEventKind::Crowded),
+            !admitted,
+            "why it is downgraded"
+        );
+        assert_eq!(
+            bench.queue.most_probes(),
+            Some(most as u32),
+            "the queue counts its own"
+        );
         (
             most,
             admitted,

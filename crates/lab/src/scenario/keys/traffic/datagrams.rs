@@ -275,9 +275,9 @@ pub(super) const RAW: KindKeys = KindKeys {
         ),
         key(
             "ports",
-            Kind::Choice(&["new", "same", "random", "known"]),
+            Kind::Choice(&["new", "same", "random", "known", "colliding"]),
             Described("`known` with a victim, else `new`"),
-            "Ports: others for each train in turn, the same for all, drawn, or those of the victim's connection.",
+            "Ports: others for each train in turn, the same for all, drawn, or those of the victim's connection. `colliding`: the attacker knows the hash key of the queue on the way that has a table of super-packets, and draws source ports and identifiers until the train's places are in two certain groups of four.",
         ),
     ],
 };
