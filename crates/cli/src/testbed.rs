@@ -41,6 +41,7 @@ const TESTBEDS: &[(&str, &[&str])] = &[
             "own-testbed-short-and-long",
             "own-testbed-attack",
             "own-testbed-attacks",
+            "own-testbed-forgers",
         ],
     ),
     ("favourtail", &["own-testbed-favourtail"]),
