@@ -3,6 +3,10 @@
 //! TCP needs lengths, not contents, and queues need headers, so one concrete type serves the simulator and real
 //! packets. `buf` names a slot in the driver's pool and is [`BufId::NONE`] in the simulator. Sizes are asserted below.
 
+mod accecn;
+
+pub use accecn::AccEcnOption;
+
 use crate::flow::FlowId;
 use crate::seq::SeqNumber;
 use crate::time::Instant;
@@ -41,7 +45,7 @@ pub struct Segment {
     /// TSecr with [`Flags::TIMESTAMPS`]; otherwise right edge of the fourth SACK block. TFRC feedback: the time echoed.
     pub tsecr: u32,
     /// Three SACK blocks, or on a SYN: word 0 = MSS | window scale << 16 | cookie length << 24 |
-    /// experimental kind << 31, words 1..5 = cookie. TFRC: what [`crate::tfrc`] says.
+    /// experimental kind << 31, words 1..5 = cookie; what they leave free may hold an [`AccEcnOption`]. TFRC: what [`crate::tfrc`] says.
     pub options: [u32; 6],
     /// Payload length in bytes; above 65,535 only in the simulator.
     pub payload: u32,
@@ -60,7 +64,8 @@ pub struct Segment {
     pub ttl: u8,
     /// IP and transport header bytes, options included.
     pub overhead: u8,
-    /// Kind in the low four bits, number of SACK blocks in the high four.
+    /// Kind in the low four bits, number of SACK blocks in the next three; the highest says that there is an
+    /// [`AccEcnOption`].
     pub kind_sack: u8,
 }
 
@@ -251,13 +256,13 @@ impl Segment {
     /// Number of SACK blocks: at most 3 with timestamps, 4 without.
     #[inline]
     pub const fn sack_blocks(&self) -> usize {
-        (self.kind_sack >> 4) as usize
+        (self.kind_sack >> 4 & 7) as usize
     }
 
     /// Sets the number of SACK blocks in `options`.
     #[inline]
     pub(crate) const fn set_sack_blocks(&mut self, count: u8) {
-        self.kind_sack = self.kind_sack & 0x0f | count << 4;
+        self.kind_sack = self.kind_sack & 0x8f | count << 4;
     }
 
     /// SACK block `index`: left edge and right edge (one past the last byte).
@@ -288,6 +293,17 @@ impl Segment {
         }
         self.kind_sack += 16;
         true
+    }
+
+    /// Takes the last of at least one SACK blocks out. Does not touch `overhead`.
+    pub(crate) const fn pop_sack_block(&mut self) {
+        let last = self.sack_blocks() - 1;
+        if last < 3 {
+            (self.options[2 * last], self.options[2 * last + 1]) = (0, 0);
+        } else {
+            (self.tsval, self.tsecr) = (0, 0);
+        }
+        self.kind_sack -= 16;
     }
 
     /// MSS option of a SYN, if present.

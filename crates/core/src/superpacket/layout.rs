@@ -7,13 +7,13 @@
 //! | C | untouched | hop-by-hop option 0x1E: version 2, `first` 1, `last` 1, reserved 4, length 8, identifier 16 |
 //!
 //! A [`Segment`] has no field for layout C's option. It keeps the identifier in `ip_id`, which IPv6 does not have, and the
-//! other sixteen bits in `urgent` when URG is clear; the version bits 01 say that the option is there. `wire` writes and reads
+//! other sixteen bits in `urgent` when TCP leaves it free; the version bits 01 say that the option is there. `wire` writes and reads
 //! it so.
 //!
 //! **Source.** Schinazi 2014, 3.2 (A); docs/design/super-packets.md#layout-a to #layout-c; RFC 2474 (codepoints), RFC 6864 (identification), RFC 4727
 //! (option type), RFC 8200 4.2.
 //! **Deviations.** The report does not say how it recognises regular packets: here length 0 or 1. A packet with
-//! URG set cannot carry layout C.
+//! URG set, or with an Accurate ECN option beside three SACK blocks, cannot carry layout C.
 
 use super::{Mark, MarkError, Role};
 use crate::packet::{Flags, Segment};
@@ -187,7 +187,7 @@ impl Layout {
                 segment.ip_id = ((bits | mark.length) as u16) << 8 | mark.id;
             }
             Layout::C => {
-                if segment.flags.contains(Flags::URG) {
+                if segment.urgent_in_use() {
                     return Err(MarkError::Urgent);
                 }
                 if !Layout::has_option(segment) {
@@ -232,6 +232,6 @@ impl Layout {
     /// Whether the segment stands for an IPv6 packet with the option of layout C.
     #[inline]
     pub(crate) const fn has_option(segment: &Segment) -> bool {
-        !segment.flags.contains(Flags::URG) && segment.urgent & OPTION_VERSION_MASK == OPTION_VERSION
+        !segment.urgent_in_use() && segment.urgent & OPTION_VERSION_MASK == OPTION_VERSION
     }
 }

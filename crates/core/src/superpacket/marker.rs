@@ -136,7 +136,7 @@ pub const fn obstacle(layout: Layout, segment: &Segment) -> Option<Obstacle> {
         Layout::B { dscp } if segment.tos >> 2 == dscp => return Some(Obstacle::Marked),
         Layout::B { .. } if segment.tos >> 2 != 0 => return Some(Obstacle::TrafficClass),
         Layout::C if Layout::has_option(segment) => return Some(Obstacle::Marked),
-        Layout::C if segment.flags.contains(Flags::URG) => return Some(Obstacle::Urgent),
+        Layout::C if segment.urgent_in_use() => return Some(Obstacle::Urgent),
         Layout::C => return None,
         Layout::A | Layout::B { .. } => {}
     }

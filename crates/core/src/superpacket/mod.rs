@@ -105,7 +105,7 @@ impl core::fmt::Display for MarkError {
             MarkError::Length => "the layout cannot say this length",
             MarkError::Identifier => "the layout cannot say this identifier",
             MarkError::Fragmentable => "the packet may be fragmented, so its identification is taken",
-            MarkError::Urgent => "the packet carries urgent data",
+            MarkError::Urgent => "the packet carries urgent data, or TCP options in its place",
             MarkError::Room => "the headers have no room for the option",
         })
     }

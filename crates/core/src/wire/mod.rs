@@ -6,7 +6,8 @@
 //! **Source.** RFC 791 and RFC 8200 (headers), RFC 9293 3.1, RFC 7323, RFC 2018, RFC 7413 (TCP and its options),
 //! RFC 768, RFC 3168 and RFC 9768 (the ECN bits).
 //! **Deviations.** Fragments are refused: reassembly is the driver's. The identification field exists in IPv4 only; a segment of
-//! IPv6 keeps a super-packet's option there and in `urgent` ([`crate::superpacket::Layout::C`]), unless URG is set.
+//! IPv6 keeps a super-packet's option there and in `urgent` ([`crate::superpacket::Layout::C`]), unless TCP needs the
+//! field (URG, or three SACK blocks beside an Accurate ECN option).
 //! Datagrams are written as UDP with the packet number in the first four payload bytes, TFRC packets as UDP with the fields
 //! of [`crate::tfrc`] before the payload; both are read as datagrams.
 
@@ -184,7 +185,7 @@ fn read(bytes: &[u8], verify: bool) -> Result<Parsed, Error> {
     };
     let payload = network.header + header..network.total;
     // Header chains of more than 255 bytes: IPv6 extension headers beyond what a segment can say.
-    if network.source.is_ipv6() && segment.flags.contains(crate::packet::Flags::URG) {
+    if network.source.is_ipv6() && segment.urgent_in_use() {
         segment.ip_id = 0; // the rest of the option gave way to the urgent pointer
     }
     segment.overhead = u8::try_from(payload.start).map_err(|_| Error::Header)?;

@@ -1,11 +1,12 @@
 //! The TCP header and its options.
 //!
 //! Options are written in the order Linux uses, each aligned by padding in front: on a SYN MSS, SACK-permitted,
-//! timestamps, window scale, Fast Open cookie; elsewhere timestamps, then SACK blocks.
+//! timestamps, Accurate ECN, window scale, Fast Open cookie (Accurate ECN before SACK-permitted where there are no timestamps);
+//! elsewhere timestamps, Accurate ECN, then SACK blocks.
 
 use super::checksum::Sum;
 use super::{Error, long, word};
-use crate::packet::{Flags, Kind, Segment};
+use crate::packet::{AccEcnOption, Flags, Kind, Segment};
 use crate::seq::SeqNumber;
 use crate::tcp::Cookie;
 use core::net::SocketAddr;
@@ -22,6 +23,8 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const COOKIE: u8 = 34;
+/// Accurate ECN, bytes of ECT(0) first, and of ECT(1) first (RFC 9768 3.2.3).
+const ACCECN: [u8; 2] = [172, 174];
 /// Fast Open before RFC 7413 (RFC 6994, RFC 7413 A).
 const EXPERIMENT: u8 = 254;
 const FAST_OPEN: u16 = 0xf989;
@@ -106,17 +109,14 @@ fn write_options(buffer: &mut [u8; MAX_HEADER - HEADER], segment: &Segment) -> R
             options.put(&[MSS, 4])?;
             options.put(&mss.to_be_bytes())?;
         }
-        match (
-            flags.contains(Flags::SACK_PERMITTED),
-            flags.contains(Flags::TIMESTAMPS),
-        ) {
-            (true, true) => options.put(&[SACK_PERMITTED, 2])?,
-            (true, false) => options.put(&[NOP, NOP, SACK_PERMITTED, 2])?,
-            (false, true) => options.put(&[NOP, NOP])?,
-            (false, false) => {}
-        }
+        let sack = flags.contains(Flags::SACK_PERMITTED);
         if flags.contains(Flags::TIMESTAMPS) {
+            options.put(if sack { &[SACK_PERMITTED, 2] } else { &[NOP, NOP] })?;
             options.timestamps(segment)?;
+        }
+        options.accecn(segment)?;
+        if sack && !flags.contains(Flags::TIMESTAMPS) {
+            options.put(&[NOP, NOP, SACK_PERMITTED, 2])?;
         }
         if let Some(scale) = segment.window_scale() {
             options.put(&[NOP, SCALE, 3, scale])?;
@@ -137,6 +137,7 @@ fn write_options(buffer: &mut [u8; MAX_HEADER - HEADER], segment: &Segment) -> R
             options.put(&[NOP, NOP])?;
             options.timestamps(segment)?;
         }
+        options.accecn(segment)?;
         let blocks = segment.sack_blocks();
         if blocks > 4 {
             return Err(Error::Options);
@@ -178,13 +179,32 @@ impl Options<'_> {
         self.put(&segment.tsval.to_be_bytes())?;
         self.put(&segment.tsecr.to_be_bytes())
     }
+
+    fn accecn(&mut self, segment: &Segment) -> Result<(), Error> {
+        let Some(option) = segment.accecn() else {
+            return Ok(());
+        };
+        let counters = option.counters();
+        let kind = ACCECN[usize::from(option.ect1_first())];
+        self.put(&[kind, 2 + 3 * counters.len() as u8])?;
+        for counter in counters {
+            self.put(&counter.to_be_bytes()[1..])?;
+        }
+        while !self.len.is_multiple_of(4) {
+            self.put(&[NOP])?;
+        }
+        Ok(())
+    }
 }
 
 /// Reads the options that concern this kind of segment. Others, and known ones of a wrong length, are skipped
 /// (RFC 9293 MUST-6); a length that leaves the header is an error (MUST-7).
 fn read_options(mut options: &[u8], segment: &mut Segment) -> Result<(), Error> {
     let syn = segment.flags.contains(Flags::SYN);
+    // An option on a SYN is ignored (RFC 9768 3.2.3.2.1).
+    let takes_accecn = !syn || segment.flags.contains(Flags::ACK);
     let mut sack: &[u8] = &[];
+    let mut accecn = None;
     while let [kind, rest @ ..] = options {
         match *kind {
             END => break,
@@ -227,12 +247,25 @@ fn read_options(mut options: &[u8], segment: &mut Segment) -> Result<(), Error> 
                 segment.tsecr = long(value, 4);
             }
             (SACK, _) if !syn => sack = value,
+            // What follows the whole counters that fit is padding (RFC 9768 3.2.3).
+            (kind, _) if ACCECN.contains(&kind) && takes_accecn => {
+                let mut counters = [0; AccEcnOption::FIELDS];
+                let mut len = 0;
+                for (counter, bytes) in counters.iter_mut().zip(value.chunks_exact(3)) {
+                    *counter = u32::from(bytes[0]) << 16 | u32::from(word(bytes, 1));
+                    len += 1;
+                }
+                accecn = Some(AccEcnOption::new(kind == ACCECN[1], &counters[..len]));
+            }
             _ => {}
         }
     }
     // After the loop: whether there is room for a fourth block depends on timestamps.
     for block in sack.chunks_exact(8) {
         segment.push_sack_block(SeqNumber(long(block, 0)), SeqNumber(long(block, 4)));
+    }
+    if let Some(option) = accecn {
+        segment.set_accecn(&option);
     }
     Ok(())
 }

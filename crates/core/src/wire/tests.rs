@@ -1,7 +1,7 @@
 //! Round trips, a second opinion, and bytes from anywhere.
 
 use super::{Error, encode, parse};
-use crate::packet::{Flags, Kind, Segment};
+use crate::packet::{AccEcnOption, Flags, Kind, Segment};
 use crate::seq::SeqNumber;
 use crate::tcp::Cookie;
 use alloc::vec;
@@ -43,6 +43,7 @@ prop_compose! {
         (cookie_bytes, cookie_len, experimental) in (any::<[u8; 16]>(), 1_usize..=8, any::<bool>()),
         blocks in prop::collection::vec(any::<(u32, u32)>(), 0..=4),
         payload in 0_u32..3_000,
+        accecn in prop::option::of((any::<bool>(), prop::collection::vec(0_u32..1 << 24, 0..=3))),
     ) -> Segment {
         let mut segment = Segment {
             seq: SeqNumber(seq), ack: SeqNumber(ack), window, urgent, ip_id, tos, ttl, payload,
@@ -70,6 +71,15 @@ prop_compose! {
             for (left, right) in blocks {
                 segment.push_sack_block(SeqNumber(left), SeqNumber(right));
             }
+        }
+        // Beside what takes no more than the header has; never on a SYN, where it is ignored.
+        let room = 40 - if timestamps { 12 } else { 0 } - if syn { 12 } else { 0 } - if segment.flags.contains(Flags::COOKIE) { 20 } else { 0 };
+        let room = room - match segment.sack_blocks() { 0 => 0, blocks => 4 + 8 * blocks as i32 };
+        if let Some((ect1_first, counters)) = accecn && (!syn || segment.flags.contains(Flags::ACK)) && room >= 12 {
+            if segment.sack_blocks() == 3 && !timestamps {
+                segment.urgent = 0; // it may take the third counter
+            }
+            segment.set_accecn(&AccEcnOption::new(ect1_first, &counters));
         }
         segment
     }
@@ -104,7 +114,7 @@ proptest! {
         if six {
             expected.flags = expected.flags.without(Flags::DF);
         }
-        let urgent = segment.flags.contains(Flags::URG);
+        let urgent = segment.urgent_in_use();
         if six && !urgent && segment.urgent >> 14 == 1 {
             expected.urgent &= 0xf0ff; // the option of layout C, without its reserved bits
         } else {
@@ -147,11 +157,15 @@ proptest! {
         for (index, bit) in bits.into_iter().enumerate() {
             prop_assert_eq!(bit, segment.flags.0 >> index & 1 == 1, "bit {}", index);
         }
+        let mut unknown = false;
         let mut blocks = 0;
         for option in tcp.options_iterator() {
             match option {
-                // The one option etherparse does not know ends its iteration.
-                Err(_) => prop_assert!(segment.flags.contains(Flags::COOKIE)),
+                // The two options etherparse does not know end its iteration.
+                Err(_) => {
+                    prop_assert!(segment.flags.contains(Flags::COOKIE) || segment.accecn().is_some());
+                    unknown = true;
+                }
                 Ok(TcpOptionElement::MaximumSegmentSize(mss)) => prop_assert_eq!(Some(mss), segment.mss()),
                 Ok(TcpOptionElement::WindowScale(scale)) => prop_assert_eq!(Some(scale), segment.window_scale()),
                 Ok(TcpOptionElement::SelectiveAcknowledgementPermitted) => {
@@ -170,7 +184,8 @@ proptest! {
                 Ok(TcpOptionElement::Noop) => {}
             }
         }
-        prop_assert_eq!(blocks, if segment.flags.contains(Flags::SYN) { 0 } else { segment.sack_blocks() });
+        let written = if segment.flags.contains(Flags::SYN) { 0 } else { segment.sack_blocks() };
+        prop_assert!(unknown || blocks == written);
     }
 
     /// RFC 9293: MUST-7
@@ -577,4 +592,69 @@ fn an_inserted_option_makes_the_packet_that_would_have_been_written() {
         super::insert_option(&mut full, 0xfff8 + 40, &segment),
         Err(Error::TooLong)
     );
+}
+
+/// A TCP segment between the ends of [`v4`] with these control bits and options, whose length is a multiple of four.
+fn with_options(control: u16, options: &[u8]) -> Segment {
+    let segment = Segment {
+        flags: Flags(control),
+        overhead: 40 + options.len() as u8,
+        ..Segment::default()
+    };
+    let mut bytes = packet(&segment, v4(), &[]);
+    bytes[40..].copy_from_slice(options);
+    super::parse_headers(&bytes).expect("sound headers").segment
+}
+
+/// RFC 9768: AE-54, AE-56, AE-60
+#[test]
+fn accurate_ecn_options_of_every_length_are_read() {
+    let bytes = [174, 0, 0, 0, 9, 0, 0, 8, 0, 0, 7, 6, 5, 4];
+    for len in 2..=14 {
+        let mut options = [1; 16];
+        options[..len].copy_from_slice(&bytes[..len]);
+        options[1] = len as u8;
+        let fields = ((len - 2) / 3).min(3);
+        let expected = AccEcnOption::new(true, &[9, 8, 7][..fields]);
+        assert_eq!(with_options(0x10, &options).accecn(), Some(expected), "{len}");
+        assert_eq!(
+            with_options(0x12, &options).accecn(),
+            Some(expected),
+            "on a SYN-ACK"
+        );
+        assert_eq!(with_options(0x02, &options).accecn(), None, "on a SYN");
+        options[0] = 172;
+        let expected = AccEcnOption::new(false, &[9, 8, 7][..fields]);
+        assert_eq!(with_options(0x10, &options).accecn(), Some(expected), "{len}");
+    }
+}
+
+/// As Linux writes them: padded, before SACK-permitted or blocks.
+#[test]
+fn accurate_ecn_options_stand_where_linux_puts_them() {
+    let mut answer = Segment {
+        flags: Flags(0x12)
+            .with(Flags::MSS)
+            .with(Flags::SACK_PERMITTED)
+            .with(Flags::SCALE),
+        options: [1460 | 8 << 16, 0, 0, 0, 0, 0],
+        overhead: 64,
+        ..Segment::default()
+    };
+    answer.set_accecn(&AccEcnOption::new(true, &[1, 0, 1]));
+    let bytes = packet(&answer, v4(), &[]);
+    let option = [174, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1];
+    assert_eq!(&bytes[40..44], [2, 4, 5, 180]);
+    assert_eq!(&bytes[44..56], option);
+    assert_eq!(&bytes[56..], [1, 1, 4, 2, 1, 3, 3, 8]);
+    let mut ack = Segment {
+        flags: Flags(0x10),
+        overhead: 64,
+        ..Segment::default()
+    };
+    ack.push_sack_block(SeqNumber(1), SeqNumber(2));
+    ack.set_accecn(&AccEcnOption::new(true, &[1, 0, 1]));
+    let bytes = packet(&ack, v4(), &[]);
+    assert_eq!(&bytes[40..52], option);
+    assert_eq!(&bytes[52..], [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
 }
