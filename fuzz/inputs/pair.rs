@@ -39,7 +39,7 @@ impl End {
         config.timestamps &= switch(1);
         config.window_scale = switch(2).then_some(0);
         config.nagle = switch(3);
-        config.ecn = switch(4);
+        config.ecn = switch(4).into();
         config.dsack &= switch(5);
         config.receive_buffer = Bytes(u64::from(self.buffer).max(1024));
         // A tuned buffer begins with a quarter of what it may grow to.

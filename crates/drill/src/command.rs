@@ -246,6 +246,9 @@ pub(super) const DEFAULTS: [(&str, &str); 30] = [
     ("net.ipv4.tcp_syn_linear_timeouts", "0"),
 ];
 
+/// What the script `defaults.sh` of the Linux kernel's own tests differs in: it leaves this at the kernel's default (6.5).
+pub(super) const KERNEL_TESTS: (&str, &str) = ("net.ipv4.tcp_syn_linear_timeouts", "4");
+
 /// What an old Linux (3.x) differs in, for scripts that expect one and set nothing.
 pub(super) const OLD_LINUX: [(&str, &str); 6] = [
     ("net.ipv4.tcp_rmem", "4096 131072 3145728"),

@@ -268,6 +268,7 @@ pub fn play(item: &Item, options: &Options, with: impl FnOnce(&Script, &Setup, &
         granted: place.granted,
         neutral: place.neutral,
         old_linux: place.old_linux,
+        kernel_tests: place.kernel_tests,
         no_extra: options.no_extra,
         kernel: options.stack == Stack::Linux,
         capture: options.capture,
@@ -300,6 +301,7 @@ struct Place {
     granted: u64,
     neutral: Option<Neutral>,
     old_linux: bool,
+    kernel_tests: bool,
     has_to_fail: bool,
 }
 
@@ -312,6 +314,8 @@ impl Place {
             Some("their folder, nplab: as on the Linux they were written for")
         } else if self.granted > 0 {
             Some("their folder, gvisor: 100 ms of tolerance")
+        } else if self.kernel_tests {
+            Some("their name, tcp_accecn_: with the defaults of the Linux kernel's own tests")
         } else if self.has_to_fail {
             Some("their folder, runner-selftest: they pass when they fail")
         } else {
@@ -330,6 +334,7 @@ impl Place {
                 granted: 0,
                 neutral: None,
                 old_linux: false,
+                kernel_tests: false,
                 has_to_fail: false,
             };
         };
@@ -346,6 +351,7 @@ impl Place {
                 delayed_from_start: reassembly,
             }),
             old_linux: origin == "nplab" && !file.ends_with(".bsd.pkt"),
+            kernel_tests: file.starts_with("tcp_accecn_"),
             // They show that the runner notices.
             has_to_fail: topic == "runner-selftest"
                 && matches!(file.as_str(), "packet-timeout.pkt" | "socket_wrong_err.pkt"),

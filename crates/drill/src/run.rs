@@ -30,6 +30,8 @@ pub struct Rules {
     pub neutral: Option<Neutral>,
     /// The script expects a Linux of the 3.x years and sets nothing.
     pub old_linux: bool,
+    /// The script is one of the Linux kernel's own tests, whose `defaults.sh` leaves the first timeouts of a SYN alone.
+    pub kernel_tests: bool,
     /// Packets that no line expects are a failure.
     pub no_extra: bool,
     /// The stack is a kernel: its clock is real and late at times, its window scale is the machine's, and tables of its

@@ -8,7 +8,8 @@ use super::backend::{BackendError, Setting};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::socket::{FastOpen, Memory, StackConfig, SynCookies};
 use fleetfoot_core::tcp::{
-    Config, DelayedAck, EarlyRetransmit, InitialWindow, MtuProbing, TailLossProbe, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, EcnFeedback, EcnOption, InitialWindow, MtuProbing, TailLossProbe,
+    WindowValidation,
 };
 use fleetfoot_core::time::Duration;
 
@@ -116,12 +117,27 @@ fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Option<()> {
         }
         "tcp_ecn" => {
             let number = number()?;
-            if number > 2 {
-                return None; // accurate ECN
-            }
-            tcp.ecn = number == 1;
-            tcp.ecn_passive = number > 0;
+            // What is asked for, and what is agreed to.
+            (tcp.ecn, tcp.ecn_passive) = match number {
+                0 => (EcnFeedback::Off, EcnFeedback::Off),
+                1 => (EcnFeedback::Classic, EcnFeedback::Classic),
+                2 => (EcnFeedback::Off, EcnFeedback::Classic),
+                3 => (EcnFeedback::Accurate, EcnFeedback::Accurate),
+                4 => (EcnFeedback::Classic, EcnFeedback::Accurate),
+                5 => (EcnFeedback::Off, EcnFeedback::Accurate),
+                _ => return None,
+            };
         }
+        "tcp_ecn_option" => {
+            tcp.ecn_option = match number()? {
+                0 => EcnOption::Never,
+                1 => EcnOption::WhenUseful,
+                2 => EcnOption::Always,
+                3 => EcnOption::Persistent,
+                _ => return None,
+            };
+        }
+        "tcp_ecn_option_beacon" => tcp.ecn_option_beacon = count()?,
         "tcp_ecn_fallback" => tcp.ecn_fallback = flag()?,
         "tcp_frto" => tcp.frto = flag()?,
         "tcp_syn_retries" => tcp.syn_retries = count()?,
@@ -232,7 +248,7 @@ mod tests {
         for (name, value) in DEFAULTS {
             assert_eq!(sysctl(&mut config, name, value), Ok(()), "{name}");
         }
-        assert!(config.tcp.timestamps && !config.tcp.ecn && config.tcp.rack);
+        assert!(config.tcp.timestamps && !config.tcp.ecn.is_on() && config.tcp.rack);
         assert_eq!(config.tcp.tail_loss_probe, TailLossProbe::Rfc8985);
         assert_eq!(
             config.fast_open.key,
@@ -296,7 +312,8 @@ mod tests {
     fn what_is_not_known_is_refused() {
         let mut config = StackConfig::new(vec![], Config::profile(Profile::Linux));
         for (name, value) in [
-            ("net.ipv4.tcp_ecn", "3"),
+            ("net.ipv4.tcp_ecn", "6"),
+            ("net.ipv4.tcp_ecn_option", "4"),
             ("net.ipv4.tcp_mtu_probing", "3"),
             ("net.ipv4.tcp_rmem", "1 2"),
             ("net.ipv4.unheard_of", "1"),

@@ -456,7 +456,12 @@ impl Backend for Virtual {
             Setting::LinkQueue { packets } => self.device_full = *packets == 0,
             _ => {}
         }
-        super::sysctl::apply(self.stack.config_mut(), setting, self.set_switch)
+        super::sysctl::apply(self.stack.config_mut(), setting, self.set_switch)?;
+        if matches!(setting, Setting::Sysctl { name, .. } if name.ends_with("ecn_option")) {
+            let when = self.stack.config().tcp.ecn_option;
+            self.stack.set_ecn_option(self.now, when);
+        }
+        Ok(())
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, BackendError> {

@@ -186,7 +186,7 @@ fn end(rng: &mut Rng, long: bool, bytes: u64, delay: Duration) -> EndSetup {
     config.sack = rng.below(4) > 0;
     config.timestamps = rng.below(3) > 0;
     config.nagle = rng.below(2) > 0;
-    config.ecn = rng.below(4) == 0;
+    config.ecn = (rng.below(4) == 0).into();
     if rng.below(2) > 0 {
         config.delayed_ack = DelayedAck::Standard {
             timeout: Duration::from_millis(1 + rng.below(200)),

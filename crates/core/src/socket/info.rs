@@ -83,6 +83,13 @@ tcp_info! {
     reord_seen: u32;
     rcv_ooopack: u32;
     snd_wnd: u32;
+    received_ce: u32;
+    delivered_e1_bytes: u32;
+    delivered_e0_bytes: u32;
+    delivered_ce_bytes: u32;
+    received_e1_bytes: u32;
+    received_e0_bytes: u32;
+    received_ce_bytes: u32;
 }
 
 impl TcpInfo {
@@ -164,6 +171,10 @@ impl Stack {
             options |= if on { bit } else { 0 };
         }
         let clock = sock.clock.at(now);
+        let counts = detail.accurate_ecn.unwrap_or_default();
+        let low = |bytes: [u64; 3]| bytes.map(|bytes| bytes as u32);
+        let [delivered_e1_bytes, delivered_ce_bytes, delivered_e0_bytes] = low(counts.reported_bytes);
+        let [received_e1_bytes, received_ce_bytes, received_e0_bytes] = low(counts.received_bytes);
         TcpInfo {
             state: TcpInfo::state_number(view.state),
             ca_state: match view.ca_state {
@@ -212,7 +223,16 @@ impl Stack {
             rwnd_limited: clock[1].as_micros(),
             sndbuf_limited: clock[2].as_micros(),
             delivered: detail.delivered,
-            delivered_ce: view.stats.ecn_echoes,
+            delivered_ce: detail
+                .accurate_ecn
+                .map_or(view.stats.ecn_echoes, |counts| counts.reported_ce),
+            received_ce: counts.received_ce,
+            delivered_e1_bytes,
+            delivered_e0_bytes,
+            delivered_ce_bytes,
+            received_e1_bytes,
+            received_e0_bytes,
+            received_ce_bytes,
             bytes_sent: view.stats.bytes_sent,
             dsack_dups: view.stats.dsacks,
             snd_wnd: view.peer_window.get().min(u64::from(u32::MAX)) as u32,

@@ -43,7 +43,7 @@ pub use option::{OptionValue, SocketOption};
 pub use poll::Events;
 
 use crate::rng::Rng;
-use crate::tcp::{Connection, FastOpenCache, PathMemory, State, Stats, listener};
+use crate::tcp::{Connection, EcnOption, FastOpenCache, PathMemory, Setting, State, Stats, listener};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -333,6 +333,16 @@ impl Stack {
     /// Changes the host's configuration, as writing a sysctl does: sockets made later start from it.
     pub fn config_mut(&mut self) -> &mut StackConfig {
         &mut self.config
+    }
+
+    /// Changes when connections with Accurate ECN send its option, also those that exist, as writing `tcp_ecn_option` does.
+    pub fn set_ecn_option(&mut self, now: Instant, when: EcnOption) {
+        self.config.tcp.ecn_option = when;
+        for sock in &mut self.socks {
+            if let Body::Open(connection) = &mut sock.body {
+                connection.set(now, Setting::EcnOption(when));
+            }
+        }
     }
 
     /// `socket(2)`, `SOCK_STREAM`.

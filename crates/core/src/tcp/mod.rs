@@ -11,6 +11,7 @@
 //! | `ack` | what an acknowledgment means: delivery, loss detection, recovery, undo, retransmission timer |
 //! | `send` | what leaves, and when: segments, probes, Nagle, offload, pacing, spreading, thin streams |
 //! | `window` | how much may be in flight: congestion controller, validation, delivery rates, memory of paths |
+//! | `accecn` | Accurate ECN: its negotiation, what is counted and reported of congestion marks |
 //! | `path` | what the path reports: ICMP errors, path MTU |
 //! | `state` | what all of these share: negotiated values, timers, counters, storage of idle connections |
 //!
@@ -24,6 +25,7 @@
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
 //! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
 
+mod accecn;
 mod ack;
 mod config;
 mod fast;
@@ -37,10 +39,10 @@ mod tests;
 mod window;
 
 pub use config::{
-    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, IcmpAbort, InitialSpreading, InitialWindow,
-    IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Profile, Prr, RetryLimits, RtoConfig,
-    RtoFloor, RttEstimator, RttSamples, Switch, SwitchForm, TailLossProbe, TimerGrid, UrgentPointer,
-    WindowGrowth, WindowUnit, WindowValidation, ZeroWindowProbe,
+    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, EcnFeedback, EcnOption, IcmpAbort,
+    InitialSpreading, InitialWindow, IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Profile,
+    Prr, RetryLimits, RtoConfig, RtoFloor, RttEstimator, RttSamples, Switch, SwitchForm, TailLossProbe,
+    TimerGrid, UrgentPointer, WindowGrowth, WindowUnit, WindowValidation, ZeroWindowProbe,
 };
 pub use open::fast_open::{
     Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,
@@ -50,7 +52,7 @@ pub use open::time_wait::TimeWaitState;
 pub use path::icmp::{Icmp, IcmpKind};
 pub use receive::rcvbuf::ReceiveMemory;
 pub use send::rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
-pub use state::detail::Detail;
+pub use state::detail::{Detail, EcnCounts};
 pub use state::error::NetworkError;
 pub use state::error::{ConnectionError, Event, EventKinds};
 pub use state::hibernation::StoredConnection;
@@ -65,6 +67,7 @@ use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
+use accecn::AccEcn;
 use ack::rto::Rtt;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -152,7 +155,8 @@ impl Connection {
         shared.mss = state.mss;
         shared.sack = config.sack;
         shared.timestamps = config.timestamps;
-        shared.ecn = config.ecn;
+        shared.ecn = config.ecn.is_on();
+        shared.accecn = (config.ecn == EcnFeedback::Accurate).then(|| Box::new(AccEcn::established()));
         shared.snd_scale = config.window_scale.unwrap_or(0);
         shared.rcv_scale = shared.snd_scale;
         shared.peer = PeerWindow::of_syn(state.peer_window.get(), false);
@@ -198,6 +202,7 @@ impl Connection {
                 latencies: false,
                 fast: FastPath::NONE,
                 path: None,
+                accecn: None,
                 cold: None,
                 config: Arc::clone(config),
             },
@@ -483,6 +488,8 @@ impl Connection {
             }
             Setting::NoteLatencies(on) => self.shared.latencies = on,
             Setting::HeaderPrediction(on) => self.shared.predict = on,
+            // Linux reads it whenever it sends.
+            Setting::EcnOption(when) => Arc::make_mut(&mut self.shared.config).ecn_option = when,
             Setting::QuickAck(on) => self.receive.set_quick(&self.shared.config, on),
             Setting::KeepAliveValues(_) => {
                 self.set_cold(setting);

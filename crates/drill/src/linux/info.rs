@@ -61,6 +61,13 @@ const INFO_FIELDS: &[(&str, usize, usize)] = &[
     ("tcpi_total_rto", 240, 2),
     ("tcpi_total_rto_recoveries", 242, 2),
     ("tcpi_total_rto_time", 244, 4),
+    ("tcpi_received_ce", 248, 4),
+    ("tcpi_delivered_e1_bytes", 252, 4),
+    ("tcpi_delivered_e0_bytes", 256, 4),
+    ("tcpi_delivered_ce_bytes", 260, 4),
+    ("tcpi_received_e1_bytes", 264, 4),
+    ("tcpi_received_e0_bytes", 268, 4),
+    ("tcpi_received_ce_bytes", 272, 4),
 ];
 
 /// What the kernel gave for `TCP_INFO`.

@@ -98,10 +98,15 @@ impl Run<'_> {
             let segments = command::OLD_FIRST_WINDOW;
             self.configure(0, &Setting::FirstWindow { segments })?;
         }
-        match &self.script.init {
-            Some(init) => self.command(init.line, &init.text),
-            None => Ok(()),
+        let Some(init) = &self.script.init else {
+            return Ok(());
+        };
+        self.command(init.line, &init.text)?;
+        let (name, value) = command::KERNEL_TESTS;
+        if self.rules.kernel_tests && !init.text.contains(name) {
+            self.set_sysctl(init.line, name, value)?;
         }
+        Ok(())
     }
 
     fn set_sysctl(&mut self, line: u32, name: &str, value: &str) -> Result<(), Stop> {

@@ -156,7 +156,7 @@ fn combines(section: &Section, field: &Field, grouping: &Grouping, config: &Conf
         }
     }
     // docs/design/super-packets.md#layout-a: its length takes the ECN field.
-    if grouping.layout == Layout::A && config.ecn {
+    if grouping.layout == Layout::A && config.ecn.is_on() {
         return Err(field
             .fail("layout A takes the bits of ECN, which is on here")
             .help(field.place(), "use layout B, or set ecn = false"));

@@ -30,7 +30,7 @@ use crate::frames::HostNumbers;
 use crate::{Clock, Direction, Emulator, Error, Tap};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::queue::DropReason;
-use fleetfoot_core::tcp::{Config, Profile, WindowValidation};
+use fleetfoot_core::tcp::{Config, EcnFeedback, Profile, WindowValidation};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::collision;
 use fleetfoot_sim::output::{Histogram, Lateness, LinkOutput, RunOutput};
@@ -154,7 +154,7 @@ fn in_namespaces(
         let played = place
             .furnish(
                 mtu,
-                spec.groups.iter().any(|group| group.sender.ecn),
+                spec.groups.iter().any(|group| group.sender.ecn.is_on()),
                 hosts.counts(),
             )
             .and_then(|()| {
@@ -357,7 +357,7 @@ fn foreign_switch(config: &Config) -> Option<String> {
     if name == "ff_newcwv" {
         kernel.window_validation = config.window_validation;
     }
-    kernel.ecn = config.ecn;
+    kernel.ecn = config.ecn.min(EcnFeedback::Classic); // kernels before 7.0 take no more
     kernel.nagle = config.nagle;
     kernel.mtu = config.mtu;
     kernel.measured = config.measured;

@@ -49,7 +49,7 @@ fn quantile(values: &mut [f64], q: f64) -> f64 {
 #[test]
 fn l4s_and_classic_flows_share_a_line_at_their_own_delays() {
     let classic = Config {
-        ecn: true,
+        ecn: true.into(),
         ..Config::profile(Profile::Linux)
     };
     let scalable = Config {

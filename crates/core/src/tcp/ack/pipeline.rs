@@ -9,7 +9,8 @@
 //! out one SACKed segment is enough. A retransmission of the first segment restarts the retransmission timer, as Linux does.
 
 use crate::cc::{Ack, CongestionKind, Progress, Reaction};
-use crate::packet::{Flags, Segment};
+use crate::packet::Segment;
+use crate::seq::SeqNumber;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::state::{LOOKED_UP, NO_AGENT, NS2, NS2_AGAIN, NS2_REPAIR, is_agent, may_advance};
@@ -56,6 +57,9 @@ impl Sender {
         };
         let hidden = self.deliver::<QUIET, AGENT>(now, shared, segment, ack, &mut delivery);
         self.recovery.delivered_total += delivery.delivered;
+        if !QUIET && shared.accecn.is_some() && segment.ack == SeqNumber::from_offset(shared.iss, ack) {
+            shared.on_feedback(segment, delivery.segments, delivery.delivered);
+        }
         // RFC 8257 3.3 and Linux's HyStart: a round begins with the first ACK *beyond* the end of the last, so that it
         // counts what the last ACK of a flight released, and a train does not begin before the pause.
         let round_start = delivery.advanced && self.una > self.recovery.round_end;
@@ -209,7 +213,7 @@ impl Sender {
         } else {
             lost = self.transition(now, shared, segment, delivery);
         }
-        let echo = !QUIET && shared.ecn && segment.flags.contains(Flags::ECE);
+        let echo = !QUIET && shared.ecn && shared.reports_marks(segment);
         if echo {
             let delivery = *delivery;
             self.on_echo(now, shared, &delivery);
@@ -278,7 +282,11 @@ impl Sender {
                     app_limited: !self.usage.is_limited(),
                     cwnd_limited: may_grow,
                     recovering: held,
-                    ce_bytes: Bytes(if echo { delivery.delivered } else { 0 }),
+                    ce_bytes: Bytes(if echo {
+                        shared.marked_bytes(delivery.delivered)
+                    } else {
+                        0
+                    }),
                     srtt: shared.rtt.srtt(),
                     min_rtt: shared.rtt.min(),
                 };

@@ -230,14 +230,16 @@ impl Sender {
         shared.count_congestion(now);
     }
 
-    /// An ACK with ECE (RFC 3168 6.1.2; RFC 8257 3.3): at most one reduction per round trip.
+    /// An ACK that reports marks (RFC 3168 6.1.2; RFC 8257 3.3): at most one reduction per round trip.
     pub(in crate::tcp) fn on_echo(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
         shared.stats.ecn_echoes += 1;
         let free = matches!(self.recovery.state, CaState::Open | CaState::Disorder);
         if free && (delivery.advanced || delivery.delivered > 0) && self.una >= self.recovery.high_seq {
             self.enter_cwr(now, shared, CongestionKind::Ecn, delivery);
         }
-        if shared.config.ecn_echo == EcnEcho::Rfc3168 && self.recovery.state == CaState::Cwr {
+        // RFC 9768 3.1.5: with Accurate ECN the flag counts marks.
+        let announces = shared.config.ecn_echo == EcnEcho::Rfc3168 && shared.accecn.is_none();
+        if announces && self.recovery.state == CaState::Cwr {
             self.announce_reduction();
         }
     }

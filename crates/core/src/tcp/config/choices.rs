@@ -99,6 +99,18 @@ choice! {
         Linux = "linux",
     }
 
+    /// When the byte counters of Accurate ECN are sent as an option of their own (RFC 9768 3.2.3.3).
+    pub enum EcnOption {
+        /// Never: only the three bits of the header count marks (Linux `tcp_ecn_option = 0`).
+        Never = "never",
+        /// After a change, after a mark, and `ecn_option_beacon` times per round trip (Linux `tcp_ecn_option = 1`).
+        WhenUseful = "when-useful",
+        /// Wherever there is room (Linux `tcp_ecn_option = 2`).
+        Always = "always",
+        /// Wherever there is room, also where acknowledgments with it seem not to arrive (Linux 7.0 `tcp_ecn_option = 3`).
+        Persistent = "persistent",
+    }
+
     /// How the receiver echoes congestion marks.
     pub enum EcnEcho {
         /// ECE until the sender answers with CWR (RFC 3168 6.1.3).
@@ -291,6 +303,69 @@ impl DelayedAck {
         quick_acks: 16,
     };
 }
+
+/// Explicit congestion notification, and how its marks are reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EcnFeedback {
+    /// None.
+    #[default]
+    Off,
+    /// One echo per round trip, or as `ecn_echo` says (RFC 3168).
+    Classic,
+    /// Accurate ECN: every mark is counted (RFC 9768); with an end that does not know it, RFC 3168.
+    Accurate,
+}
+
+impl EcnFeedback {
+    /// Whether marks are reported at all.
+    pub const fn is_on(self) -> bool {
+        !matches!(self, EcnFeedback::Off)
+    }
+}
+
+impl From<bool> for EcnFeedback {
+    fn from(on: bool) -> EcnFeedback {
+        if on {
+            EcnFeedback::Classic
+        } else {
+            EcnFeedback::Off
+        }
+    }
+}
+
+impl Written for EcnFeedback {
+    const KINDS: &[ParameterKind] = &[ParameterKind::Flag, ParameterKind::Choice(&[ACCURATE])];
+
+    fn read(value: Value) -> Option<EcnFeedback> {
+        match value {
+            Value::Flag(on) => Some(on.into()),
+            Value::Choice(ACCURATE) => Some(EcnFeedback::Accurate),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _: &[ParameterKind]) -> String {
+        match self {
+            EcnFeedback::Off => String::from("false"),
+            EcnFeedback::Classic => String::from("true"),
+            EcnFeedback::Accurate => String::from(ACCURATE),
+        }
+    }
+}
+
+/// Written as in scenario files.
+impl serde::Serialize for EcnFeedback {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            EcnFeedback::Off => serializer.serialize_bool(false),
+            EcnFeedback::Classic => serializer.serialize_bool(true),
+            EcnFeedback::Accurate => serializer.serialize_str(ACCURATE),
+        }
+    }
+}
+
+/// The word for Accurate ECN.
+const ACCURATE: &str = "accurate";
 
 impl Written for DelayedAck {
     fn shown(&self, _: &[ParameterKind]) -> String {

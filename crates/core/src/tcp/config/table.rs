@@ -13,8 +13,9 @@
 )]
 
 use super::choices::{
-    DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, InitialSpreading, InitialWindow, KeepAlive, Pacing,
-    Profile, Prr, TailLossProbe, TimerGrid, WindowGrowth, WindowUnit, WindowValidation, ZeroWindowProbe,
+    DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, EcnFeedback, EcnOption, InitialSpreading,
+    InitialWindow, KeepAlive, Pacing, Profile, Prr, TailLossProbe, TimerGrid, WindowGrowth, WindowUnit,
+    WindowValidation, ZeroWindowProbe,
 };
 use super::groups::{PathConfig, RetryLimits, RtoConfig};
 use super::switch::{Switch, SwitchForm, count, joined};
@@ -245,20 +246,35 @@ switches! {
             linux => Some(10), "tcp_select_initial_window with rmem 32 MiB (6.17)";
             rfc => Some(7), "RFC 7323 2; covers the buffer";
         }
-        /// Explicit congestion notification (RFC 3168).
-        ecn: bool as "ecn" = {
-            ns2 => false, "ns-default.tcl: ecn_ 0";
-            linux => false, "tcp_ecn 2";
-            rfc => false, "RFC 3168 is optional";
+        /// Explicit congestion notification: `true` asks for that of RFC 3168, `"accurate"` for Accurate ECN, which counts every mark
+        /// (RFC 9768) and falls back to RFC 3168 with an end that does not know it; set by itself with DCTCP and `prague` where nothing
+        /// is written.
+        ecn: EcnFeedback as "ecn" = {
+            ns2 => EcnFeedback::Off, "ns-default.tcl: ecn_ 0";
+            linux => EcnFeedback::Off, "tcp_ecn 2";
+            rfc => EcnFeedback::Off, "RFC 3168 is optional";
         }
-        /// Agree to ECN when the peer asks; implied by `ecn`.
-        ecn_passive: bool as "ecn_passive" = {
-            ns2 => false, "ns-default.tcl: ecn_ 0";
-            linux => true, "tcp_ecn 2";
-            rfc => true, "RFC 9293 SHLD-8";
+        /// Agree to ECN when the peer asks, up to that of RFC 3168 (`true`) or to Accurate ECN; implied by `ecn`.
+        ecn_passive: EcnFeedback as "ecn_passive" = {
+            ns2 => EcnFeedback::Off, "ns-default.tcl: ecn_ 0";
+            linux => EcnFeedback::Classic, "tcp_ecn 2";
+            rfc => EcnFeedback::Classic, "RFC 9293 SHLD-8";
         }
-        /// A retransmitted SYN does not ask for ECN again, which may be why the SYN before it was lost (RFC 3168 6.1.1.1).
-        /// Without it, connections whose first SYN meets a full queue keep ECN.
+        /// With Accurate ECN: when its byte counters are sent as an option, if the peer was seen to send it.
+        ecn_option: EcnOption as "ecn_option" with ecn: ["accurate"] = {
+            ns2 => EcnOption::Always, "not in ns-2.35";
+            linux => EcnOption::Always, "tcp_ecn_option 2 (6.18)";
+            rfc => EcnOption::Always, "RFC 9768 3.2.3.3: on every ACK that reports more";
+        }
+        /// With Accurate ECN and `ecn_option = "when-useful"`: how often per round trip the option is sent at least; 0: only when useful.
+        ecn_option_beacon: u8 [Integer(0, 255)] as "ecn_option_beacon" with ecn_option: ["when-useful"] = {
+            ns2 => 3, "not in ns-2.35";
+            linux => 3, "tcp_ecn_option_beacon 3 (6.18)";
+            rfc => 3, "RFC 9768 3.2.3.3 leaves the number open; Linux's";
+        }
+        /// A retransmitted SYN does not ask for ECN again, which may be why the SYN before it was lost (RFC 3168 6.1.1.1); with Accurate
+        /// ECN the second one does not (RFC 9768 3.1.4.1). Without it, connections whose first SYN meets a full queue keep ECN, and
+        /// what the handshake shows of mangled marks is not heeded (RFC 9768 3.2.2.3).
         ecn_fallback: bool as "ecn_fallback" = {
             ns2 => true, "no SYN asks for ECN";
             linux_3_2 => false, "came in 2015 (commit 492135557dc0)";

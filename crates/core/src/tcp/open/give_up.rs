@@ -191,6 +191,7 @@ impl Connection {
             | Setting::HeaderPrediction(_)
             | Setting::NoteLatencies(_)
             | Setting::Path(_)
+            | Setting::EcnOption(_)
             | Setting::QuickAck(_) => {}
         }
     }

@@ -6,8 +6,10 @@
 //! **Deviations.** Data on a SYN without a Fast Open cookie is not queued: it is acknowledged when retransmitted, as in Linux.
 //! `TCP_DEFER_ACCEPT` acts on listeners only; in Linux it also holds the acknowledgment of a SYN-ACK back.
 
-use crate::packet::{Flags, Segment};
+use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
+use crate::tcp::accecn::{AccEcn, Agreed, of_syn, of_syn_ack};
+use crate::tcp::config::EcnFeedback;
 use crate::tcp::send::peer_window::PeerWindow;
 use crate::tcp::{Accepted, Connection, ConnectionError, Control, Event, Receive, State, Timer};
 use crate::time::{Duration, Instant};
@@ -97,12 +99,7 @@ impl Connection {
             Some(mss) => u32::from(mss),
         };
         shared.mss = peer.min(own).saturating_sub(options).max(config.path.min_mss);
-        shared.ecn = if acked {
-            // RFC 3168 6.1.1: a SYN-ACK agrees with ECE alone.
-            config.ecn && syn.flags.contains(Flags::ECE) && !syn.flags.contains(Flags::CWR)
-        } else {
-            (config.ecn || config.ecn_passive) && syn.flags.contains(Flags::ECE.with(Flags::CWR))
-        };
+        shared.agree_to_ecn(syn, acked);
         shared.peer = PeerWindow::of_syn(u64::from(syn.window), acked); // never scaled (RFC 7323 2.2)
         let _ = now;
     }
@@ -153,7 +150,11 @@ impl Connection {
         let (shared, acking) = (&mut self.shared, &mut self.receive.acking);
         // Data of the SYN that was not taken is sent again at once, and carries the acknowledgment.
         let repeats = self.sender.as_ref().is_some_and(|sender| sender.board.out > 0);
-        if !repeats && (acking.in_pingpong() || shared.cold.as_ref().is_some_and(|cold| cold.writer_waits)) {
+        if shared.accecn.is_some() {
+            self.control = Control::Ack; // RFC 9768 3.2.2.1: a bare one reports how the SYN-ACK came
+        } else if !repeats
+            && (acking.in_pingpong() || shared.cold.as_ref().is_some_and(|cold| cold.writer_waits))
+        {
             // Data will carry it.
             acking.waits = true;
             acking.enter_quick(&shared.config, u64::MAX, u8::MAX);
@@ -176,8 +177,32 @@ impl Connection {
             self.answer_with_reset(segment.ack); // RFC 9293 3.10.7.4, fifth
             return false;
         }
+        if let Some(accecn) = self.shared.accecn.as_deref_mut()
+            && !segment.flags.contains(Flags::SYN)
+        {
+            accecn.on_last_ack(&self.shared.config, segment);
+        }
         self.finish_handshake(now, segment, ack as u64);
         true
+    }
+
+    /// Another SYN of the peer in SYN-RECEIVED, or its SYN-ACK after the first: an answer is due, unless it asks for another kind of
+    /// ECN than the first (RFC 9768 3.1.5).
+    pub(in crate::tcp) fn on_syn_again(&mut self, syn: &Segment) {
+        let config = &self.shared.config;
+        let sound = match self.shared.accecn.as_deref_mut() {
+            Some(accecn) => accecn.on_another_syn(config, syn),
+            None => {
+                let most = config.ecn.max(config.ecn_passive);
+                !(self.shared.ecn && of_syn(syn.ace(), most) == Agreed::Accurate)
+            }
+        };
+        if sound {
+            self.control = Control::Syn; // our SYN-ACK was lost
+        } else {
+            self.fail(ConnectionError::Reset);
+            self.control = Control::Reset;
+        }
     }
 
     fn finish_handshake(&mut self, now: Instant, segment: &Segment, ack: u64) {
@@ -257,11 +282,18 @@ impl Connection {
             word |= u32::from(scale) << 16;
             options += 4;
         }
-        if answer && shared.ecn {
+        let mut option = false;
+        if let Some(accecn) = shared.accecn.as_deref_mut().filter(|_| answer) {
+            let ace;
+            (ace, option) = accecn.on_answer(config, attempts);
+            flags = flags.with(Flags(u16::from(ace) << 6));
+        } else if answer && shared.ecn {
             flags = flags.with(Flags::ECE); // RFC 3168 6.1.1
-        } else if !answer && config.ecn && (attempts == 0 || !config.ecn_fallback) {
-            // RFC 3168 6.1.1.1: a retransmitted SYN does without, perhaps ECN is in the way.
+        } else if !answer && shared.asks_for_ecn(attempts) {
             flags = flags.with(Flags::ECE).with(Flags::CWR);
+            if config.ecn == EcnFeedback::Accurate {
+                flags = flags.with(Flags::AE); // RFC 9768 3.1.1
+            }
         }
         if answer {
             shared.last_ack_sent = self.receive.rcv_nxt;
@@ -298,11 +330,48 @@ impl Connection {
                 cold.decorate(0, &mut segment);
             }
         }
+        if option {
+            self.shared.put_first_option(&mut segment);
+        }
         segment
     }
 }
 
 impl crate::tcp::Shared {
+    /// What both ends use of ECN, by the peer's SYN or SYN-ACK (`acked`).
+    fn agree_to_ecn(&mut self, syn: &Segment, acked: bool) {
+        let config = &self.config;
+        let accurate = config.ecn == EcnFeedback::Accurate;
+        let (agreed, arrived) = match (acked, accurate) {
+            (true, true) => of_syn_ack(syn.ace(), Ecn::NotEct),
+            (true, false) => {
+                // RFC 3168 6.1.1: a SYN-ACK agrees with ECE alone.
+                let on = config.ecn.is_on() && syn.ace() & 3 == 1;
+                (if on { Agreed::Classic } else { Agreed::No }, Ecn::NotEct)
+            }
+            (false, _) => (of_syn(syn.ace(), config.ecn.max(config.ecn_passive)), Ecn::NotEct),
+        };
+        self.ecn = agreed != Agreed::No;
+        self.accecn = (agreed == Agreed::Accurate).then(|| {
+            alloc::boxed::Box::new(if acked {
+                AccEcn::of_syn_ack(config, syn, arrived)
+            } else {
+                AccEcn::of_syn(syn)
+            })
+        });
+    }
+
+    /// Whether the SYN asks for ECN after so many timeouts: perhaps ECN is in the way (RFC 3168 6.1.1.1, RFC 9768 3.1.4.1).
+    fn asks_for_ecn(&self, timeouts: u8) -> bool {
+        let config = &self.config;
+        let tries = match config.ecn {
+            EcnFeedback::Off => return false,
+            EcnFeedback::Classic => 1,
+            EcnFeedback::Accurate => 2,
+        };
+        timeouts < tries || !config.ecn_fallback
+    }
+
     /// The scale a SYN-ACK carries: only if the SYN carried one (RFC 7323 2.2).
     fn rcv_scale_offered(&self, ours: Option<u8>) -> Option<u8> {
         // `snd_scale` and `rcv_scale` are both zero when the peer offered none; offering zero then would be wrong.

@@ -61,7 +61,8 @@ pub fn on_closed(segment: &Segment) -> Answer {
 /// SYN cookies: the SYN-ACK's sequence number holds what the listener would have to remember.
 ///
 /// 24 bits are a keyed hash of names and minute plus the place of the peer's MSS in a table; the top 8 are the minute.
-/// Other options survive only in the timestamp that comes back: its low six bits hold scale, SACK and ECN.
+/// Other options survive only in the timestamp that comes back: its low six bits hold scale, SACK and ECN. Accurate ECN needs none:
+/// the acknowledgment itself shows it (RFC 9768 5.1).
 ///
 /// **Source.** RFC 4987 3.6 and appendix A; D. J. Bernstein's construction; Linux `syncookies.c` for the bits of the
 /// timestamp and the age.
@@ -88,7 +89,8 @@ impl SynCookies {
         let mut syn = *syn;
         if !syn.flags.contains(Flags::TIMESTAMPS) {
             syn.flags = syn.flags.without(Flags::SACK_PERMITTED.with(Flags::SCALE));
-            syn.flags = syn.flags.without(Flags::ECE.with(Flags::CWR));
+            let accurate = !matches!(syn.ace(), 0 | 0b011);
+            syn.set_ace(if accurate { 0b100 } else { 0 });
         }
         let mss = syn.mss().unwrap_or(MSS_TABLE[0]);
         let index = MSS_TABLE.iter().rposition(|&known| known <= mss).unwrap_or(0);
@@ -117,7 +119,7 @@ impl SynCookies {
         }
         let scale = syn.window_scale().map_or(15, |scale| u32::from(scale.min(14)));
         let sack = u32::from(syn.flags.contains(Flags::SACK_PERMITTED)) << 4;
-        let ecn = u32::from(answer.flags.contains(Flags::ECE)) << 5;
+        let ecn = u32::from(answer.ace() == 1) << 5;
         let marked = answer.tsval & !OPTION_BITS | scale | sack | ecn;
         // Never ahead of the clock.
         answer.tsval = if marked > answer.tsval {
@@ -163,6 +165,9 @@ impl SynCookies {
                 flags = flags.with(Flags::ECE).with(Flags::CWR);
             }
         }
+        if ack.ace() >= 2 {
+            flags = flags.with(Flags::AE); // it takes this for a request (RFC 9768 3.1.3)
+        }
         let syn = Segment {
             seq: irs,
             tsval,
@@ -200,6 +205,8 @@ mod tests {
     use super::{MSS_TABLE, SynCookies};
     use crate::packet::{Flags, Segment};
     use crate::seq::SeqNumber;
+    use crate::tcp::EcnFeedback;
+    use crate::tcp::accecn::{Agreed, of_syn};
     use crate::time::Instant;
     use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -278,6 +285,43 @@ mod tests {
                     assert_eq!(got.window_scale(), scale.filter(|_| timestamps));
                     assert_eq!(got.flags.contains(Flags::SACK_PERMITTED), sack && timestamps);
                 }
+            }
+        }
+    }
+
+    /// RFC 9768: AE-82
+    #[test]
+    fn the_acknowledgment_itself_shows_accurate_ecn() {
+        let cookies = SynCookies::new([1, 2]);
+        let now = Instant::from_millis(100_000_000);
+        for timestamps in [false, true] {
+            for asked in [0, 0b011, 0b111] {
+                let mut sent = syn(1460, None, timestamps, true);
+                sent.set_ace(asked);
+                let kept = SynCookies::reduce(&sent);
+                // What a server of Accurate ECN answers, and what each acknowledgment stands for.
+                for (answered, said) in [(0b001, 0), (0b010, 0b010), (0b011, 0b011), (0b011, 0)] {
+                    let mut answer = answer_to(cookies, now, &kept);
+                    answer.set_ace(answered);
+                    SynCookies::mark(&mut answer, &kept);
+                    let mut ack = ack_of(&answer, &sent);
+                    ack.set_ace(said);
+                    let (_, got) = cookies.redeem(now, TUPLE, &ack).expect("a good cookie");
+                    let classic = answered == 1 && timestamps;
+                    let expected = match (said >= 2, classic) {
+                        (true, _) => Agreed::Accurate,
+                        (false, true) => Agreed::Classic,
+                        (false, false) => Agreed::No,
+                    };
+                    assert_eq!(of_syn(got.ace(), EcnFeedback::Accurate), expected, "{asked:03b}");
+                }
+                // Without timestamps no bit holds classic ECN.
+                let agreed = match (asked, timestamps) {
+                    (0, _) | (0b011, false) => Agreed::No,
+                    (0b011, true) => Agreed::Classic,
+                    _ => Agreed::Accurate,
+                };
+                assert_eq!(of_syn(kept.ace(), EcnFeedback::Accurate), agreed, "{asked:03b}");
             }
         }
     }

@@ -115,7 +115,7 @@ impl Connection {
             }
             // Fourth: SYN.
             if segment.flags.contains(Flags::SYN) {
-                self.challenge(now); // RFC 5961 4.2
+                self.challenge_syn(now, segment, seq);
                 return self.nothing();
             }
         }
@@ -136,7 +136,7 @@ impl Connection {
                 self.shared.stats.ce_received += 1;
             }
             if self.shared.ecn {
-                self.receive.on_ecn(&self.shared.config, segment);
+                self.on_ecn(segment, seq);
             }
         }
         if urgent {
@@ -163,9 +163,9 @@ impl Connection {
                     self.receive.acking.now = true;
                 }
             } else if self.state == State::SynReceived && seq == 0 {
-                self.control = Control::Syn; // our SYN-ACK was lost
+                self.on_syn_again(segment);
             } else {
-                self.challenge(now); // RFC 5961 4.2
+                self.challenge_syn(now, segment, seq);
             }
             return;
         }
@@ -203,6 +203,30 @@ impl Connection {
             | State::CloseWait
             | State::LastAck
             | State::Closing => self.fail(ConnectionError::Reset),
+        }
+    }
+
+    /// Congestion marks of an acceptable segment at offset `seq`, and what it says of ours.
+    fn on_ecn(&mut self, segment: &Segment, seq: i64) {
+        let Some(accecn) = self.shared.accecn.as_deref_mut() else {
+            return self.receive.on_ecn(&self.shared.config, segment);
+        };
+        let old = seq + i64::from(segment.payload) <= self.receive.rcv_nxt as i64;
+        let answers = self.shared.sack && !self.receive.has_disorder();
+        accecn.on_arrival(&mut self.receive.acking, segment, old, answers);
+    }
+
+    /// RFC 5961 4.2: a challenge ACK answers a SYN. With Accurate ECN it reports how a repeated SYN-ACK came (RFC 9768 3.2.2.1).
+    fn challenge_syn(&mut self, now: Instant, segment: &Segment, seq: i64) {
+        self.challenge(now);
+        if seq == 0
+            && !self.passive
+            && segment.flags.contains(Flags::ACK)
+            && self.receive.acking.now
+            && let Some(accecn) = self.shared.accecn.as_deref_mut()
+        {
+            accecn.on_another_syn_ack(segment);
+            self.control = Control::Ack;
         }
     }
 
@@ -294,6 +318,9 @@ impl Connection {
     ) {
         if RECEIVES || self.sender.is_none() {
             self.shared.peer.take(segment, self.shared.snd_scale, seq, ack);
+            if !PREDICTED && self.shared.accecn.is_some() {
+                self.shared.on_feedback(segment, 0, 0);
+            }
             return; // no timer waits for a window
         }
         let window_changed = self.update_window(segment, seq, ack);
@@ -316,7 +343,7 @@ impl Connection {
             && sender.nxt > sender.una
             && segment.payload == 0
             && (PREDICTED || !segment.flags.contains(Flags::FIN));
-        let echo = !PREDICTED && segment.flags.contains(Flags::ECE);
+        let echo = !PREDICTED && self.shared.may_report_marks(segment);
         if advanced || duplicate || echo || segment.sack_blocks() > 0 {
             sender.on_any_ack(now, &mut self.shared, segment, ack, duplicate);
             // While a loss is repaired, what was unusual before stays so.

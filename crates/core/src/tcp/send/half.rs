@@ -543,7 +543,7 @@ impl Sender {
             && segment.sack_blocks() == 0
             && self.board.ring.front().is_some_and(|first| first.end() <= ack)
             && !(shared.fast.undo() && self.recovery.shows_mistake(shared, segment))
-            && !(shared.ecn && segment.flags.contains(Flags::ECE))
+            && !(shared.ecn && (shared.accecn.is_some() || segment.flags.contains(Flags::ECE)))
     }
 
     /// Asserts what holds after every event, `written` bytes of the application included.

@@ -22,12 +22,16 @@ impl Connection {
             Control::Ack => {
                 let nxt = self.snd_nxt();
                 self.bare::<false>(now, nxt, u32::MAX, 0, segment);
+                if let Some(accecn) = self.shared.accecn.as_deref_mut() {
+                    accecn.answer(segment);
+                }
             }
             Control::Answer => *segment = self.reset_answer(),
             Control::Reset => {
                 let nxt = self.snd_nxt();
                 self.bare::<false>(now, nxt, u32::MAX, 0, segment);
                 segment.flags = segment.flags.with(Flags::RST);
+                segment.set_ecn(Ecn::NotEct);
             }
             Control::None => {
                 self.keep_alive_due = false;
@@ -66,8 +70,8 @@ impl Connection {
         segment: &mut Segment,
     ) -> (u64, u64) {
         debug_assert!(!FULL || outgoing.payload == self.shared.mss);
-        let room = if FULL {
-            0
+        let room = if FULL || !QUIET && outgoing.retransmission && self.shared.accecn.is_some() {
+            0 // RFC 9768 3.2.3.2.2: perhaps its option was in the way
         } else {
             self.shared.mss.saturating_sub(outgoing.payload)
         };
@@ -81,7 +85,7 @@ impl Connection {
         if !QUIET && outgoing.fin {
             segment.flags = segment.flags.with(Flags::FIN);
         }
-        if !QUIET && self.shared.ecn {
+        if !QUIET && self.shared.ecn && self.shared.accecn.is_none() {
             let dctcp = self.shared.config.ecn_echo == EcnEcho::Rfc8257;
             if outgoing.payload > 0 && (!outgoing.retransmission || dctcp) {
                 segment.set_ecn(match self.shared.config.ecn_codepoint {
@@ -158,6 +162,9 @@ impl Connection {
         if !QUIET && receive.echo && shared.ecn {
             segment.flags = segment.flags.with(Flags::ECE);
         }
+        if !QUIET && let Some(accecn) = shared.accecn.as_deref_mut() {
+            accecn.on_departure(segment, &shared.config);
+        }
         let mut unreported = false;
         if receive.has_disorder() {
             if room < 4 + 8 * u32::from(shared.config.sack_blocks) {
@@ -166,6 +173,9 @@ impl Connection {
             } else {
                 self.report_blocks(segment);
             }
+        }
+        if !QUIET && self.shared.accecn.is_some() {
+            self.shared.put_option(now, room, room == u32::MAX, segment);
         }
         // It acknowledges all that came.
         let (shared, receive) = (&mut self.shared, &mut self.receive);

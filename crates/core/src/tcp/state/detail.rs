@@ -10,6 +10,19 @@ use crate::tcp::{Connection, Info, State};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
+/// Counts of congestion marks (RFC 9768 3.2): what came, and what the peer reports that came there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnCounts {
+    /// Packets that came with CE.
+    pub received_ce: u32,
+    /// Payload bytes that came as ECT(1), CE and ECT(0).
+    pub received_bytes: [u64; 3],
+    /// Packets that the peer reports as CE.
+    pub reported_ce: u32,
+    /// Payload bytes that the peer reports as ECT(1), CE and ECT(0), as far as it sends its option.
+    pub reported_bytes: [u64; 3],
+}
+
 /// Negotiated options and counts of segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
@@ -21,6 +34,8 @@ pub struct Detail {
     pub window_scaling: bool,
     /// Both ends use ECN.
     pub ecn: bool,
+    /// Both ends use Accurate ECN, and this is what its counters say.
+    pub accurate_ecn: Option<EcnCounts>,
     /// Data of the SYN was accepted (Fast Open).
     pub syn_data: bool,
     /// Scale of the windows that arrive.
@@ -98,6 +113,12 @@ impl Connection {
             sack: shared.sack,
             window_scaling: shared.peer_scales && shared.config.window_scale.is_some(),
             ecn: shared.ecn,
+            accurate_ecn: shared.accecn.as_deref().map(|accecn| EcnCounts {
+                received_ce: accecn.received.marked(),
+                received_bytes: accecn.received.bytes(),
+                reported_ce: accecn.reported.marked(),
+                reported_bytes: accecn.reported.bytes(),
+            }),
             syn_data: self.syn_data_accepted(),
             snd_scale: shared.snd_scale,
             rcv_scale: shared.rcv_scale,

@@ -5,6 +5,7 @@ use crate::packet::{Flags, Segment};
 use crate::parameter::Values;
 use crate::rng::Rng;
 use crate::seq::SeqNumber;
+use crate::tcp::accecn::AccEcn;
 use crate::tcp::ack::rto::Rtt;
 use crate::tcp::config::{Config, InitialWindow, Profile, WindowUnit};
 use crate::tcp::fast::FastPath;
@@ -63,6 +64,8 @@ pub(in crate::tcp) struct Shared {
     pub(in crate::tcp) fast: FastPath,
     /// What is known of the path, if the owner remembers.
     pub(in crate::tcp) path: Option<Box<PathNotes>>,
+    /// Accurate ECN, if both ends agreed to it; then `ecn` is set.
+    pub(in crate::tcp) accecn: Option<Box<AccEcn>>,
     /// What is rarely needed.
     #[serde(skip)]
     pub(in crate::tcp) cold: Option<Box<Cold>>,
@@ -166,8 +169,10 @@ impl Shared {
             InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
             InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
         };
-        // RFC 5681 3.1: one segment after a lost SYN; RFC 6928 2: only after more than one retransmission.
-        if self.syn_lost > self.config.syn_losses_forgiven {
+        // RFC 5681 3.1: one segment after a lost SYN; RFC 6928 2: only after more than one retransmission. RFC 5562 3.2: after a
+        // marked one, too.
+        let marked = self.accecn.as_deref().is_some_and(AccEcn::syn_was_marked);
+        if marked || self.syn_lost > self.config.syn_losses_forgiven {
             mss
         } else {
             window

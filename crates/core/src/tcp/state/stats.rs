@@ -99,7 +99,7 @@ counters! {
     window_reductions: u32, kept;
     /// Fast recoveries, timeouts and reductions without loss within `Config::measured`: loss events of the throughput formula.
     congestion_events: u32, kept;
-    /// ACKs with ECE received.
+    /// ACKs received that report marks: with ECE, or with more marked packets than before (Accurate ECN).
     ecn_echoes: u32, kept;
     /// Segments received with CE.
     ce_received: u32, kept;

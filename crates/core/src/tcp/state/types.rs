@@ -3,6 +3,7 @@
 use crate::cc::Phase;
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
+use crate::tcp::config::EcnOption;
 use crate::tcp::state::stats::Stats;
 use crate::time::Duration;
 use crate::units::Bytes;
@@ -99,6 +100,8 @@ pub enum Setting {
     /// How far the host's count of timer ticks was when its clock was at zero ([`TimerGrid`](crate::tcp::TimerGrid)), modulo
     /// 2^32 microseconds: the same for all connections of a host. Before anything is sent.
     ClockPhase(Duration),
+    /// With Accurate ECN: when its option is sent (Linux `tcp_ecn_option`, which connections heed that exist already).
+    EcnOption(EcnOption),
     /// Acknowledge at once for a while, or not (`TCP_QUICKACK`).
     QuickAck(bool),
     /// Every in-order byte counts as read at once, until turned off.

@@ -144,7 +144,7 @@ fn compare_profiles(first: u64, seeds: u64) {
         for (sack, timestamps, ecn) in [(false, true, false), (true, false, true), (true, true, true)] {
             config.sack = sack;
             config.timestamps = timestamps;
-            config.ecn = ecn;
+            config.ecn = ecn.into();
             config.ecn_echo = if sack && timestamps {
                 EcnEcho::Rfc8257
             } else {

@@ -20,9 +20,9 @@ use super::script::{Script, T0};
 use crate::cc::AnyController;
 use crate::rng::Rng;
 use crate::tcp::{
-    CaState, Config, Connection, DelayedAck, EarlyRetransmit, HiddenLoss, InFlight, InitialSpreading, Pacing,
-    Profile, Prr, Rdb, TailLossProbe, ThinRule, Timer, TimerGrid, WindowGrowth, WindowUnit, WindowValidation,
-    WriteFlags,
+    CaState, Config, Connection, DelayedAck, EarlyRetransmit, EcnFeedback, HiddenLoss, InFlight,
+    InitialSpreading, Pacing, Profile, Prr, Rdb, TailLossProbe, ThinRule, Timer, TimerGrid, WindowGrowth,
+    WindowUnit, WindowValidation, WriteFlags,
 };
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -214,7 +214,14 @@ const OTHERS: [Switch; 25] = [
     ("nagle", &[|c| c.nagle = true, |c| c.nagle = false]),
     ("frto", &[|c| c.frto = true, |c| c.frto = false]),
     ("undo", &[|c| c.undo = true, |c| c.undo = false]),
-    ("ecn", &[|c| c.ecn = false, |c| c.ecn = true]),
+    (
+        "ecn",
+        &[
+            |c| c.ecn = false.into(),
+            |c| c.ecn = true.into(),
+            |c| c.ecn = EcnFeedback::Accurate,
+        ],
+    ),
     (
         "window_unit",
         &[

@@ -9,7 +9,7 @@ use crate::tcp::State;
 fn a_mark_on_the_ack_of_everything_does_not_stop_the_sender() {
     // The reduction ended only with an ACK beyond it, and its window admitted nothing that could be acknowledged.
     let mut config = bare();
-    config.ecn = true;
+    config.ecn = true.into();
     config.prr = crate::tcp::Prr::Rfc9937;
     let mut script = Script::open(&config, 4);
     assert_eq!(script.write(4), [0, 1, 2, 3]);

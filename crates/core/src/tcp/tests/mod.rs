@@ -1,5 +1,6 @@
 //! Tests of whole connections.
 
+mod accurate_ecn;
 mod closing;
 mod fast_open;
 mod header_prediction;

@@ -203,7 +203,7 @@ fn in_the_validated_phase_the_answer_is_the_controllers() {
 #[test]
 fn a_mark_halves_what_was_used_and_nothing_was_lost() {
     let mut settings = config(WindowValidation::NewCwvUnpaced);
-    settings.ecn = true;
+    settings.ecn = true.into();
     let mut script = Script::open(&settings, 40);
     script.write(10);
     script.at(100).ack(10, &[]);

@@ -467,7 +467,7 @@ fn an_old_ack_at_the_moment_of_a_full_window() {
 fn a_reduction_with_nothing_out_after_the_mtu_fell() {
     use crate::cc::CongestionKind;
     let mut config = Config::profile(Profile::Linux);
-    config.ecn = true;
+    config.ecn = true.into();
     let mut pair = Pair::established(
         &config,
         Duration::from_millis(20),

@@ -93,7 +93,7 @@ fn answers(connection: &mut Connection, segments: &[(u32, u32)]) -> Vec<(u32, Ve
 fn a_repeated_syn_asks_for_ecn_again_only_without_the_fallback() {
     for fallback in [true, false] {
         let mut config = plain();
-        (config.ecn, config.ecn_fallback) = (true, fallback);
+        (config.ecn, config.ecn_fallback) = (true.into(), fallback);
         let mut connection = Connection::connect(T0, &Arc::new(config), ISS_A);
         let mut now = T0;
         for attempt in 0..3 {
@@ -375,7 +375,7 @@ fn keep_alive_gives_up_only_after_its_probes() {
 #[test]
 fn dctcp_echoes_every_change_of_mark() {
     let mut config = plain();
-    config.ecn = true;
+    config.ecn = true.into();
     config.ecn_echo = EcnEcho::Rfc8257;
     config.delayed_ack = DelayedAck::Standard {
         timeout: Duration::from_millis(200),
@@ -397,7 +397,7 @@ fn dctcp_echoes_every_change_of_mark() {
 #[test]
 fn classic_ecn_latches_until_the_window_was_reduced() {
     let mut config = plain();
-    config.ecn = true;
+    config.ecn = true.into();
     let mut connection = open(&config);
     let mut echoes = Vec::new();
     for (index, (ecn, flags)) in [

@@ -140,7 +140,7 @@ fn what_rested_goes_on_as_if_it_had_not() {
                 let mut config = Config::profile(profile);
                 config.congestion_control = entry.name;
                 config.patience.retries_as_time = false;
-                config.ecn = matches!(entry.name, "dctcp" | "prague") || seed == 5;
+                config.ecn = (matches!(entry.name, "dctcp" | "prague") || seed == 5).into();
                 config.spreading_jiffy = Duration::ZERO;
                 match seed {
                     2 | 3 => config.initial_spreading = InitialSpreading::Bounded,

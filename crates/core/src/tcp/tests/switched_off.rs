@@ -146,7 +146,7 @@ fn parameters_of_what_is_off_do_nothing() {
             config.offload_deferral = true;
         });
         same("ECN of the passive side", &rfc(), pipe, |config| {
-            config.ecn_passive = false;
+            config.ecn_passive = false.into();
         });
         same("where a FIN goes, without one", &rfc(), pipe, |config| {
             config.lone_fin = true;

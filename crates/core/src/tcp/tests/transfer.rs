@@ -142,7 +142,7 @@ fn a_lost_syn_is_sent_again_after_the_initial_timeout() {
 fn marks_reduce_the_window_once_per_round_trip_without_retransmission() {
     for echo in [crate::tcp::EcnEcho::Rfc3168, crate::tcp::EcnEcho::Rfc8257] {
         let mut config = Config::profile(Profile::Rfc);
-        config.ecn = true;
+        config.ecn = true.into();
         config.ecn_echo = echo;
         let mut pair = Pair::connecting(config.clone(), config, Duration::from_millis(20));
         pair.decide = Box::new(|_, index| {

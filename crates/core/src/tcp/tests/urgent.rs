@@ -124,7 +124,7 @@ fn a_closed_window_does_not_hide_the_urgent_flag() {
 #[test]
 fn type_of_service_and_time_to_live_go_on_every_segment_and_leave_ecn_alone() {
     let mut config = bare();
-    config.ecn = true;
+    config.ecn = true.into();
     let mut script = Script::open(&config, 10);
     script.connection.set(script.now, Setting::Tos(0xff));
     script.connection.set(script.now, Setting::Ttl(7));

@@ -37,6 +37,12 @@ impl Controller {
         self.any.phase()
     }
 
+    /// The controller itself.
+    #[cfg(test)]
+    pub(in crate::tcp) const fn any(&self) -> &AnyController {
+        &self.any
+    }
+
     /// Whether it comes from outside the tree.
     pub(in crate::tcp) const fn is_custom(&self) -> bool {
         matches!(self.any, AnyController::Custom(_))

@@ -223,7 +223,7 @@ fn steps(planned: &Planned) -> Vec<Step> {
         .iter()
         // What goes with another switch of the same variant has no step of its own.
         .filter(|(key, _)| match key.as_str() {
-            "ecn_codepoint" | "ecn_echo" => !has("congestion_control"),
+            "ecn_codepoint" | "ecn_echo" | "ecn_option" | "ecn_option_beacon" => !has("congestion_control"),
             "spreading_rate" | "spreading_jiffy" | "spreading_jitter_percent" => !has("initial_spreading"),
             "undo" => !has("frto"),
             "dsack" => true,
@@ -442,6 +442,12 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             sysctl("tcp_ecn=1"),
             "Connections agree that routers may mark packets instead of dropping them: the sender slows down and nothing need be sent twice.",
             "Any Linux; Linux servers agree by default when they are asked (tcp_ecn=2).",
+        ),
+        ("ecn", "accurate") => of(
+            End::Both,
+            sysctl("tcp_ecn=3"),
+            "Connections agree that routers may mark packets instead of dropping them, and every mark is counted, so that the sender slows down by as much as there are marks.",
+            "Linux 7.0 or later; with a host that does not know it, connections fall back to ordinary ECN.",
         ),
         ("ecn", _) => of(
             End::Both,
