@@ -880,7 +880,7 @@ fn segments_out_of_order_are_kept() {
 #[test]
 fn ecn_is_agreed_on_marked_and_answered() {
     let mut config = plain();
-    config.ecn = true;
+    config.ecn = true.into();
     let (mut connection, syn) = handshake(&config, 1460, Flags::MSS.with(Flags::ECE));
     assert!(syn.flags.contains(Flags::ECE.with(Flags::CWR)));
     connection.write(at(10), Bytes(20_000), WriteFlags::default());
