@@ -384,7 +384,8 @@ fn registered(text: &mut String, entry: &Entry, alone: bool) {
     if !needs.is_empty() {
         text.push_str("It needs:\n");
         for need in needs {
-            let _ = writeln!(text, "  \"{}\" = {}: {}", need.path, need.value, need.purpose);
+            let or = need.or.map_or_else(String::new, |or| format!(" or {or}"));
+            let _ = writeln!(text, "  \"{}\" = {}{or}: {}", need.path, need.value, need.purpose);
         }
     }
 }

@@ -26,6 +26,8 @@ pub struct Need {
     pub path: &'static str,
     /// The value needed, as it is written there.
     pub value: &'static str,
+    /// Another value that meets the need.
+    pub or: Option<&'static str>,
     /// What it is for, and whether it is required.
     pub purpose: &'static str,
     /// The parameter of the mechanism, and its value, with which alone the setting is needed.
@@ -42,11 +44,18 @@ impl Need {
         Need {
             path,
             value,
+            or: None,
             purpose,
             when: None,
             by_itself: false,
             refusal: None,
         }
+    }
+
+    /// The same need, which another value meets, too.
+    pub const fn or_value(mut self, value: &'static str) -> Need {
+        self.or = Some(value);
+        self
     }
 
     /// The same need, if the mechanism's parameter `name` is `word`.

@@ -1,10 +1,10 @@
 //! DCTCP: reduce the window in proportion to the share of bytes that were marked.
 //!
-//! Once per round trip the share of acknowledged bytes under an ECN echo is averaged into alpha; an echo then takes
-//! alpha / 2 of the window. Everything else is NewReno. The receiver must echo each change of marking at once; the
-//! connection does that when this controller is chosen.
+//! Once per round trip the share of bytes that were marked is averaged into alpha; a mark then takes alpha / 2 of the window. Everything
+//! else is NewReno. The receiver counts the marks (Accurate ECN, RFC 9768), which the connection asks for when this controller is chosen
+//! and nothing else is written; or it echoes each change of marking at once, and the bytes acknowledged under an echo count as marked.
 //!
-//! **Source.** RFC 8257 3.3 and 3.4.
+//! **Source.** RFC 8257 3.3 and 3.4; RFC 9768 1 (feedback for DCTCP).
 //! **Deviations.** The observation window is the connection's round, and the acknowledgment that ends it counts in
 //! it, as in RFC 8257 3.3 steps 1 to 3. Bytes count when delivered, SACKed ones too (3.3 permits it). An echo reduces the window itself, not FlightSize (step 9). The window stays
 //! at two segments or above, as Linux holds it.
@@ -97,12 +97,18 @@ impl CongestionController for Dctcp {
 
     fn needs() -> &'static [Need] {
         const NEEDS: &[Need] = &[
-            Need::new("tcp.ecn", "true", "marks are what it answers; required")
-                .or_refused("`dctcp` answers marks, and without ECN it would see none: it would be Reno"),
+            Need::new(
+                "tcp.ecn",
+                "\"accurate\"",
+                "marks are what it answers; required, and set by itself",
+            )
+            .or_value("true")
+            .by_itself()
+            .or_refused("`dctcp` answers marks, and without ECN it would see none: it would be Reno"),
             Need::new(
                 "tcp.ecn_echo",
                 "\"rfc8257\"",
-                "every mark is reported; so unless written otherwise",
+                "every mark is reported, with `tcp.ecn` = true or a peer without Accurate ECN; so unless written otherwise",
             )
             .by_itself(),
             Need::new(

@@ -9,7 +9,8 @@
 //! its abstract and what implementations of it cite could be read (Chromium's QUIC and quinn: the numbers of 2.4.2 and 2.4.4, gain, virtual RTT,
 //! 500 rounds, alpha of 1 at the first mark), the rest in the authors' earlier texts; constants and what the text leaves open as in Linux's
 //! `tcp_prague` (the L4S tree).
-//! **Deviations.** Feedback is RFC 8257's echo, which reports every mark, not AccECN. What unmarked bytes earn during the round trip of a
+//! **Deviations.** With `tcp.ecn = true`, or a peer that does not know Accurate ECN (RFC 9768), feedback is RFC 8257's echo, which counts the bytes
+//! of acknowledgments and not of packets. What unmarked bytes earn during the round trip of a
 //! reduction is added at its end, since the window belongs to the recovery until then; Linux moves its window a segment per ACK.
 //! A loss halves the window as NewReno's (the draft lets it be CUBIC's), also within a virtual round trip after a mark, where implementations
 //! of -04 first take that reduction back. The fall-back on a
@@ -233,15 +234,18 @@ impl CongestionController for Prague {
 
     fn needs() -> &'static [Need] {
         const NEEDS: &[Need] = &[
-            Need::new("tcp.ecn", "true", "marks are what it answers; required").or_refused(
-                "`prague` answers marks, and without ECN it would see none: it would be Reno",
-            ),
+            Need::new("tcp.ecn", "\"accurate\"", "marks are what it answers; required, and set by itself")
+                .or_value("true")
+                .by_itself()
+                .or_refused(
+                    "`prague` answers marks, and without ECN it would see none: it would be Reno",
+                ),
             Need::new("tcp.ecn_codepoint", "\"ect1\"", "the queue of L4S; required, and set by itself")
                 .by_itself()
                 .or_refused(
                     "`prague` needs ECT(1) (RFC 9331 4.1): with ECT(0) it would wait in the classic queue, whose marks ask for more than it gives; `dctcp` takes either",
                 ),
-            Need::new("tcp.ecn_echo", "\"rfc8257\"", "every mark is reported; required, and set by itself")
+            Need::new("tcp.ecn_echo", "\"rfc8257\"", "every mark is reported, with `tcp.ecn` = true or a peer without Accurate ECN; required, and set by itself")
                 .by_itself()
                 .or_refused(
                     "`prague` answers the share of marks (RFC 9331 4.2), and this echo reports only that there was one",

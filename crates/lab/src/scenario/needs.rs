@@ -26,12 +26,17 @@ pub(super) fn controller(config: &mut Config, section: &Section) -> Result<(), E
             continue;
         };
         let written = section.table.get(key).is_some();
-        if need.by_itself && !written {
+        let is_met = |config: &Config| {
+            let values = [Some(need.value), need.or];
+            let shown = tcp::switches().find(|(name, _)| *name == key);
+            let shown = shown.map(|(_, switch)| switch.shown(config));
+            let mut words = values.into_iter().flatten().map(|value| value.trim_matches('"'));
+            words.any(|word| shown.as_deref() == Some(word))
+        };
+        if need.by_itself && !written && !is_met(config) {
             tcp::set(config, key, need.value)?;
         }
-        let met = tcp::switches()
-            .any(|(name, switch)| name == key && switch.shown(config) == need.value.trim_matches('"'));
-        if let Some(reason) = need.refusal.filter(|_| !met) {
+        if let Some(reason) = need.refusal.filter(|_| !is_met(config)) {
             let field = section.need_named(if written { key } else { "congestion_control" })?;
             let path = join(&section.path, key);
             return Err(field
@@ -121,7 +126,7 @@ fn descend(node: &Node, see: &mut impl FnMut(&str, &Node)) {
 #[cfg(test)]
 pub(super) mod tests {
     use crate::scenario::{Error, Scenario, Setting};
-    use fleetfoot_core::tcp::EcnCodepoint;
+    use fleetfoot_core::tcp::{EcnCodepoint, EcnFeedback};
 
     pub(in crate::scenario) fn text(tcp: &str, group: &str, rest: &str) -> String {
         format!(
@@ -145,15 +150,24 @@ pub(super) mod tests {
     fn a_controller_without_what_it_needs_is_refused() {
         for name in ["prague", "dctcp"] {
             let tcp = format!("congestion_control = \"{name}\"");
-            refused(&tcp, "", "tcp.congestion_control", 6, "set tcp.ecn = true");
             refused(
                 &format!("{tcp}\necn = false"),
                 "",
                 "tcp.ecn",
                 7,
-                "set tcp.ecn = true",
+                "set tcp.ecn = \"accurate\"",
             );
-            file(&format!("{tcp}\necn = true"), "", "").expect("complete");
+            // What is written stays; where nothing is, every mark is counted.
+            for (written, feedback) in [
+                ("", EcnFeedback::Accurate),
+                ("\necn = true", EcnFeedback::Classic),
+                ("\necn = \"accurate\"", EcnFeedback::Accurate),
+            ] {
+                let scenario = file(&format!("{tcp}{written}"), "", "").expect("complete");
+                let resolved = scenario.resolve(&Setting::none()).expect("complete");
+                assert_eq!(resolved.spec.groups[0].sender.ecn, feedback);
+                assert_eq!(resolved.spec.groups[0].receiver.ecn, feedback);
+            }
         }
         let one_way = "congestion_control = { kind = \"cdg\", gradient = \"one-way\" }";
         refused(
@@ -166,7 +180,8 @@ pub(super) mod tests {
         file(one_way, "", "").expect("Linux has timestamps");
         file("congestion_control = \"cdg\"\ntimestamps = false", "", "").expect("round trips need none");
         // A group of its own, and what a mechanism turns off.
-        let error = file("", "tcp = { congestion_control = \"prague\" }", "").expect_err("no ECN");
+        let group = "tcp = { congestion_control = \"prague\", ecn = false }";
+        let error = file("", group, "").expect_err("no ECN");
         assert!(error.message.contains("answers marks"), "{error}");
         let scenario = file("congestion_control = \"prague\"\necn = true", "", "").expect("complete");
         let set = Setting::from_origin("--set").with("tcp.ecn", false);
