@@ -18,6 +18,9 @@
 //! holds as many entries as promises can be open (docs/design/super-packets.md#i2); with `weight` below 0.07 or `red = "queue"`, where that is
 //! no bound, 16 for each packet of the limit and 256 more, and a first that finds it full is refused.
 //!
+//! `need = "longest"` (ours) asks every packet for as much room as the longest super-packet of the last one to two seconds needs: refusal is
+//! equal for all lengths, no promise is broken at `weight = 1`, and without super-packets it is drop-tail (docs/design/super-packets.md#longest).
+//!
 //! `state = "bloom"` is the report's idea of section 4: a Bloom filter and a counter per host. It cannot notice reuse of an
 //! identifier, `last` gives back one packet, and `expired` counts hosts. `red` is the report's idea of section 7: RED decides on
 //! regular and first packets, from the average queue without reservations, or from the average of queue and weighted promises
@@ -40,10 +43,12 @@ use alloc::format;
 use alloc::string::String;
 use bloom::Bloom;
 use epoch::Epoch;
+use longest::Longest;
 use promises::{Keys, Promises, Redeemed};
 
 mod bloom;
 mod epoch;
+mod longest;
 mod promises;
 mod table;
 #[cfg(test)]
@@ -57,6 +62,7 @@ pub struct SuperPacket {
     mtu: u64,
     max_length: u8,
     need: Need,
+    longest: Longest,
     /// alpha, in thousandths.
     weight: i64,
     layout: Layout,
@@ -78,6 +84,8 @@ enum Need {
     Max,
     /// The length and this headroom.
     Length(u8),
+    /// The longest announced lately, whatever the length.
+    Longest,
 }
 
 /// RED in front of the test.
@@ -106,8 +114,8 @@ impl SuperPacket {
             "What may wait, not counting the packet being sent (the report's router: 100 packets)"),
         parameter!("max_length": Integer(1, 255) = 10,
             "Longest super-packet admitted as one, in packets; longer ones are regular packets. The report gives no value; 10 is the initial window"),
-        parameter!("need": Choice(&["max_length", "length"]) = "max_length",
-            "Room a regular or first packet must find: `max_length` packets whatever it announces (the report), or its own length and `headroom`"),
+        parameter!("need": Choice(&["max_length", "length", "longest"]) = "max_length",
+            "Room a regular or first packet must find: `max_length` packets whatever it announces (the report), its own length and `headroom`, or the longest that was announced in the last one to two seconds, whatever it announces (ours)"),
         parameter!("headroom": Integer(0, 255) = 0,
             "Packets to be free beyond the length with `need = \"length\"` (ours)"),
         parameter!("weight": Number(0.0, 1.0) = 0.7,
@@ -201,6 +209,7 @@ impl SuperPacket {
             mtu,
             max_length,
             need,
+            longest: Longest::new(),
             weight,
             layout: Layout::from_values(values),
             orphans_are_regular: values.choice("orphan") == "regular",
@@ -237,17 +246,18 @@ impl SuperPacket {
 
     /// Room that a packet announcing `length` must find.
     #[inline]
-    fn needed(&self, length: u8) -> i64 {
+    fn needed(&mut self, length: u8) -> i64 {
         match self.need {
             Need::Max => i64::from(self.max_length),
             Need::Length(headroom) => i64::from(length) + i64::from(headroom),
+            Need::Longest => i64::from(self.longest.length(self.latest)),
         }
     }
 
     /// The admission test of regular and first packets; whether an admitted one is to be marked.
     #[inline]
     fn admits(&mut self, length: u8, packet: &Packet) -> Result<bool, DropReason> {
-        let free = self.free();
+        let (free, needed) = (self.free(), self.needed(length));
         let (reserving, early, marks) = match &mut self.red {
             None => (true, false, false),
             // Every packet reaches RED, so that its spacing between drops is the paper's.
@@ -260,7 +270,7 @@ impl SuperPacket {
         };
         let fits = if reserving {
             // The test with alpha in thousandths (docs/design/super-packets.md#defect-l).
-            WHOLE * free - self.weight * i64::from(self.promises.reserved()) >= WHOLE * self.needed(length)
+            WHOLE * free - self.weight * i64::from(self.promises.reserved()) >= WHOLE * needed
         } else {
             free > 0
         };
@@ -324,6 +334,9 @@ impl SuperPacket {
             // docs/design/super-packets.md#defect-h: the identifier of an unfinished super-packet comes again.
             if self.promises.release(keys) {
                 context.report(QueueEventKind::IdReuse, packet.flow);
+            }
+            if self.need == Need::Longest {
+                self.longest.announced(now, mark.length);
             }
             let mut verdict = self.admits(mark.length, packet).and_then(full);
             if verdict.is_ok() && !self.promises.admit(now, keys, u32::from(mark.length) - 1) {
@@ -425,7 +438,7 @@ impl QueueDiscipline for SuperPacket {
             return Err(format!("`limit` is at most {LARGEST} packets with super-packets"));
         }
         let room = match need(values) {
-            Need::Max => longest,
+            Need::Max | Need::Longest => longest,
             Need::Length(headroom) => longest + u64::from(headroom),
         };
         if room > u64::from(size) {
@@ -463,6 +476,7 @@ impl QueueDiscipline for SuperPacket {
 fn need(values: &Values) -> Need {
     match values.choice("need") {
         "length" => Need::Length(values.integer("headroom").unwrap_or(0) as u8),
+        "longest" => Need::Longest,
         _ => Need::Max,
     }
 }
@@ -491,6 +505,8 @@ fn most_reserved(size: u32, max_length: u8, need: Need, weight: i64) -> Option<u
             let needed = match need {
                 Need::Max => i64::from(max_length),
                 Need::Length(headroom) => i64::from(length) + i64::from(headroom),
+                // The first itself was announced.
+                Need::Longest => i64::from(length),
             };
             // The test passed with R at most this, and then length - 1 more were promised.
             let before = WHOLE * (i64::from(size) - needed).max(0) / weight;

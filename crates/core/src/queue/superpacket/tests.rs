@@ -44,6 +44,7 @@ const fn weight(weight: f64) -> (&'static str, Value) {
 }
 
 const BY_LENGTH: (&str, Value) = ("need", Value::Choice("length"));
+const BY_LONGEST: (&str, Value) = ("need", Value::Choice("longest"));
 const LAYOUT_C: (&str, Value) = ("layout", Value::Choice("C"));
 
 /// A queue with what its calls report.
@@ -201,6 +202,44 @@ fn the_hand_worked_trace() {
     assert_eq!(rig.offer(2, Mark::follower(4, 7)), ORPHAN);
     assert_eq!(state(&rig), (15, 0));
     assert_eq!(rig.count(QueueEventKind::Orphan), 1);
+}
+
+#[test]
+fn the_longest_counts_for_everybody() {
+    // docs/design/super-packets.md#longest-trace: size 12, M 10, alpha 1.
+    let mut rig = Rig::filled(&[packets(12), BY_LONGEST, weight(1.0)], 5);
+    let state = |rig: &Rig| (rig.q(), rig.r());
+    assert!(rig.regular());
+    assert_eq!(rig.offer(1, Mark::first(4, 1)), Ok(()));
+    assert_eq!(state(&rig), (7, 3));
+    assert!(!rig.regular(), "two places are free, and four are asked for");
+    assert_eq!(rig.offer(2, Mark::first(2, 1)), FULL, "as the regular packet");
+    for _ in 0..3 {
+        assert_eq!(rig.offer(1, Mark::follower(4, 1)), Ok(()));
+    }
+    assert_eq!(state(&rig), (10, 0));
+    for _ in 0..3 {
+        assert!(rig.dequeue().is_some());
+    }
+    assert_eq!(rig.offer(2, Mark::first(2, 2)), Ok(()));
+    assert_eq!(state(&rig), (8, 1));
+    assert_eq!(rig.offer(3, Mark::first(6, 1)), FULL);
+    assert_eq!(rig.offer(2, Mark::follower(2, 2)), Ok(()));
+    for _ in 0..2 {
+        assert!(rig.dequeue().is_some());
+    }
+    assert_eq!(state(&rig), (7, 0));
+    rig.now = ms(1_999);
+    assert!(!rig.regular(), "the refused first of six counts");
+    rig.now = ms(2_000);
+    assert!(rig.regular());
+    assert_eq!(state(&rig), (8, 0));
+    assert_eq!(rig.count(QueueEventKind::Refused), 2);
+    // What is longer than M, or ends with its first packet, announces nothing.
+    assert_eq!(rig.offer(4, Mark::first(11, 1)), Ok(()));
+    assert_eq!(rig.offer(4, Mark::first(9, 1).ending()), Ok(()));
+    assert!(rig.regular() && rig.regular());
+    assert_eq!(state(&rig), (12, 0));
 }
 
 #[test]

@@ -43,6 +43,8 @@ const OPTIONS: &[Parameter] = &[
     parameter!("queue": Integer(64, 100_000) = 100, "The queue's limit, packets (Schinazi 2014: 100)"),
     parameter!("max_length": Integer(2, 63) = 63, "Longest super-packet (six bits of length: 63)"),
     parameter!("load": Number(0.01, 100.0) = 1.1, "Packets offered per packet that the line can send"),
+    parameter!("need": Choice(&["max_length", "length", "longest"]) = "max_length", "Room that the queue asks for, its key `need` (Schinazi 2014: max_length)"),
+    parameter!("weight": Number(0.0, 1.0) = 0.7, "Share of promised room that counts as taken (Schinazi 2014: 0.7)"),
 ];
 
 fn run(options: &Values) -> Outcome {
@@ -52,6 +54,8 @@ fn run(options: &Values) -> Outcome {
     let settings = [
         ("limit", limit(options.integer("queue").unwrap_or(100))),
         ("max_length", Value::Integer(longest)),
+        ("need", Value::Choice(options.choice("need"))),
+        ("weight", Value::Number(options.number("weight").unwrap_or(0.7))),
     ];
     let mut rig = Rig::new("superpacket", &settings, FLOWS);
     let mut rng = Rng::for_element(1, "refusal-by-length", "arrivals");
@@ -187,8 +191,19 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_asks_for_the_length_would_be_found_out() {
-        // With hardly any load nothing is refused; with much, most is, whatever the length.
+    fn a_queue_that_asks_for_the_length_is_found_out() {
+        let p_value = |need: &'static str| {
+            let mut options = Values::defaults(super::OPTIONS);
+            options.set("need", Value::Choice(need)).expect("it is in range");
+            run(&options).values[0].value
+        };
+        assert!(p_value("length") < 1e-6);
+        assert!(p_value("max_length") > 0.001 && p_value("longest") > 0.001);
+    }
+
+    #[test]
+    fn refusal_grows_with_the_load() {
+        // With hardly any load nothing is refused; with much, most is.
         let with = |load: f64| {
             let mut options = Values::defaults(super::OPTIONS);
             options.set("load", Value::Number(load)).expect("it is in range");

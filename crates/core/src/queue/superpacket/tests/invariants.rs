@@ -65,6 +65,7 @@ fn i3_strict_reservations_are_never_broken() {
     for (name, settings) in [
         ("length", &[weight(1.0), BY_LENGTH][..]),
         ("max_length", &[weight(1.0)]),
+        ("longest", &[weight(1.0), BY_LONGEST]),
     ] {
         let mut fullest = 0;
         for case in 0..20 {
@@ -146,8 +147,15 @@ fn i4_all_or_nothing() {
 
 #[test]
 fn i5_refusal_does_not_depend_on_the_length() {
+    for need in ["max_length", "longest"] {
+        refusal_is_equal(need);
+    }
+}
+
+fn refusal_is_equal(need: &'static str) {
     let mut rng = Rng::from_seed(500);
-    let mut rig = Rig::new(&[LAYOUT_C, ("epoch", Value::Duration(Duration::from_millis(10)))]);
+    let epoch = ("epoch", Value::Duration(Duration::from_millis(10)));
+    let mut rig = Rig::new(&[LAYOUT_C, epoch, ("need", Value::Choice(need))]);
     let mut pending: Vec<(u16, u8, u8)> = Vec::new();
     // Offered and refused by length.
     let mut counts: HashMap<u8, (u64, u64)> = HashMap::new();
@@ -189,7 +197,7 @@ fn i5_refusal_does_not_depend_on_the_length() {
         })
         .sum();
     std::println!(
-        "{:.1} % refused, chi-square {chi_square:.1} (8 degrees)",
+        "{need}: {:.1} % refused, chi-square {chi_square:.1} (8 degrees)",
         100.0 * share
     );
     assert!(share > 0.05 && share < 0.9);
@@ -201,7 +209,10 @@ fn without_super_packets_it_is_drop_tail() {
     for case in 0..20 {
         let mut rng = Rng::from_seed(600 + case);
         let size = 1 + rng.below(100) as u32;
-        let mut rig = Rig::new(&[packets(size), longest(1), weight(1.0)]);
+        // Nothing is reserved for super-packets that nobody sends.
+        let none_expected = [packets(size), longest(1), weight(1.0)];
+        let none_seen = [packets(size), BY_LONGEST, weight(1.0)];
+        let mut rig = Rig::new(if case % 2 == 0 { &none_expected } else { &none_seen });
         let mut other = Values::defaults(DropTail::PARAMETERS);
         other.set("limit", packets(size).1).expect("a limit");
         let link = LinkContext {

@@ -18,6 +18,9 @@ struct Naive {
     rc: i64,
     ro: i64,
     q: i64,
+    /// Second and length of every super-packet that was announced.
+    announced: Vec<(u64, i64)>,
+    second: u64,
     counts: [u64; QueueEventKind::ALL.len()],
 }
 
@@ -30,6 +33,10 @@ impl Naive {
         match self.need {
             Need::Max => self.m,
             Need::Length(h) => length + i64::from(h),
+            Need::Longest => {
+                let lately = self.announced.iter().filter(|(second, _)| second + 1 >= self.second);
+                lately.map(|&(_, length)| length).max().unwrap_or(1)
+            }
         }
     }
 
@@ -59,6 +66,7 @@ impl Naive {
 
     fn on_packet(&mut self, now: u64, flow: u32, mark: Mark) -> Result<(), DropReason> {
         self.rotate(now);
+        self.second = now / 1_000_000_000;
         let key = (flow, mark.id);
         let length = i64::from(mark.length);
         let mut follower = false;
@@ -80,6 +88,7 @@ impl Naive {
                 if reused {
                     self.count(QueueEventKind::IdReuse);
                 }
+                self.announced.push((self.second, length));
                 if self.fits(self.need(length)) {
                     self.cur.insert(key, length - 1);
                     self.rc += length - 1;
@@ -146,7 +155,7 @@ fn equals_the_naive_transcription_call_by_call() {
         let size = 2 + rng.below(60) as u32;
         let m = 1 + rng.below(u64::from(size.min(12)));
         let alpha = 100 + 50 * rng.below(19) as i64;
-        let by_length = rng.below(2) == 0;
+        let word = ["max_length", "length", "longest"][rng.below(3) as usize];
         let headroom = rng.below(4);
         let orphans_are_regular = rng.below(2) == 0;
         let e = 100_000 + rng.below(3_000_000);
@@ -156,10 +165,7 @@ fn equals_the_naive_transcription_call_by_call() {
             packets(size),
             longest(m),
             weight(alpha as f64 / 1000.0),
-            (
-                "need",
-                Value::Choice(if by_length { "length" } else { "max_length" }),
-            ),
+            ("need", Value::Choice(word)),
             ("headroom", Value::Integer(headroom)),
             (
                 "orphan",
@@ -170,10 +176,10 @@ fn equals_the_naive_transcription_call_by_call() {
         let mut naive = Naive {
             size: i64::from(size),
             m: m as i64,
-            need: if by_length {
-                Need::Length(headroom as u8)
-            } else {
-                Need::Max
+            need: match word {
+                "length" => Need::Length(headroom as u8),
+                "longest" => Need::Longest,
+                _ => Need::Max,
             },
             an: alpha,
             ad: 1000,
@@ -185,6 +191,8 @@ fn equals_the_naive_transcription_call_by_call() {
             rc: 0,
             ro: 0,
             q: 0,
+            announced: Vec::new(),
+            second: 0,
             counts: [0; QueueEventKind::ALL.len()],
         };
         let mut now = 0;
