@@ -4,7 +4,7 @@ use crate::layout::{align, fit, new_table, wrapped};
 use crate::output::counted;
 use fleetfoot_lab::compare::words::{rate, seconds};
 use fleetfoot_lab::experiment::worlds::{self, Agreement, Cell, Estimate, Quantity, Row, Tally, Unit};
-use fleetfoot_lab::experiment::{CheckResult, Evaluated};
+use fleetfoot_lab::experiment::{CheckResult, Evaluated, shares};
 use fleetfoot_lab::scenario::Published;
 use std::fmt::Write as _;
 
@@ -22,6 +22,16 @@ pub(crate) fn table(evaluated: &[&Evaluated], colored: bool, width: usize) -> St
         text.push_str(&checks(&others, colored, width));
     }
     for experiment in evaluated {
+        let shares: Vec<String> = shares::of(experiment).iter().map(shares::Share::words).collect();
+        if !shares.is_empty() {
+            let words = format!("{}.", shares.join("; "));
+            let _ = write!(
+                text,
+                "\n{}, by points: {}\n",
+                experiment.experiment.id,
+                wrapped(&words, width, "  ").trim_start()
+            );
+        }
         if let Some(note) = &experiment.note {
             let _ = write!(
                 text,

@@ -32,7 +32,7 @@ pub(super) fn evaluate(prepared: &Prepared, batch: &Batch, recorded: Option<&Rec
             let label = label
                 .map(crate::scenario::Point::label)
                 .filter(|label| !label.is_empty());
-            let label = label.filter(|_| check.statistic != Statistic::Slope);
+            let label = label.filter(|_| !matches!(check.statistic, Statistic::Slope | Statistic::Trend));
             let with_label = |text: &str| match &label {
                 Some(label) => format!("{text} [{label}]"),
                 None => text.to_owned(),
@@ -244,7 +244,7 @@ impl<'a> Data<'a> {
     /// Points a check is made at.
     fn points_of(&self, check: &Check) -> Vec<usize> {
         match (check.point, check.quantity.metric, check.statistic) {
-            (_, Metric::Analysis(_), _) | (_, _, Statistic::Slope) => vec![0],
+            (_, Metric::Analysis(_), _) | (_, _, Statistic::Slope | Statistic::Trend) => vec![0],
             (Some(point), ..) => vec![point],
             (None, ..) => (0..self.points.len()).collect(),
         }
@@ -268,7 +268,8 @@ impl<'a> Data<'a> {
     /// The value of a check.
     fn series(&self, check: &Check, point: usize) -> Series {
         let own = match check.statistic {
-            Statistic::Slope => self.slope(check),
+            Statistic::Slope => self.slope(check, libm::log),
+            Statistic::Trend => self.slope(check, |value| value),
             Statistic::SizeSlope => self.size_slope(check, point),
             _ => self.compared(check, point),
         };
@@ -364,8 +365,8 @@ impl<'a> Data<'a> {
         series(&values, statistic, &self.resamples)
     }
 
-    /// Slope of the logarithm of the value against that of the sweep's first setting, by least squares.
-    fn slope(&self, check: &Check) -> Series {
+    /// Slope of the value against the sweep's first setting, both on the scale `on`, by least squares.
+    fn slope(&self, check: &Check, on: fn(f64) -> f64) -> Series {
         let mean = Check {
             statistic: Statistic::Mean,
             ..check.clone()
@@ -375,15 +376,15 @@ impl<'a> Data<'a> {
             .points
             .iter()
             .enumerate()
-            .filter_map(|(index, point)| Some((libm::log(point.number()?), self.compared(&mean, index))))
+            .filter_map(|(index, point)| Some((on(point.number()?), self.compared(&mean, index))))
             .collect();
-        slope_of(&points)
+        slope_of(&points, on)
     }
 
     /// Slope over the groups of the kind of the check's group, against their data units.
     fn size_slope(&self, check: &Check, point: usize) -> Series {
         let Of::Group(named) = check.quantity.of else {
-            return slope_of(&[]);
+            return slope_of(&[], libm::log);
         };
         let resolved = &self.prepared.points[point].1.variants[check.variant].resolved;
         let kind = resolved.groups[named].kind;
@@ -404,7 +405,7 @@ impl<'a> Data<'a> {
                 )
             })
             .collect();
-        slope_of(&points)
+        slope_of(&points, libm::log)
     }
 
     fn values(&self, quantity: Quantity, variant: usize, point: usize) -> Values {
@@ -419,8 +420,8 @@ impl<'a> Data<'a> {
     }
 }
 
-/// Slope of the logarithms of series against numbers, by least squares.
-fn slope_of(points: &[(f64, Series)]) -> Series {
+/// Slope of series on the scale `on` against numbers, by least squares.
+fn slope_of(points: &[(f64, Series)], on: fn(f64) -> f64) -> Series {
     let n = points.len() as f64;
     let middle = points.iter().map(|(x, _)| x).sum::<f64>() / n;
     let spread: f64 = points.iter().map(|(x, _)| (x - middle) * (x - middle)).sum();
@@ -429,7 +430,7 @@ fn slope_of(points: &[(f64, Series)]) -> Series {
         resampled: vec![0.0; RESAMPLES],
     };
     points.iter().fold(start, |sum, (x, y)| {
-        sum.with(y, |sum, y| sum + (x - middle) * libm::log(y) / spread)
+        sum.with(y, |sum, y| sum + (x - middle) * on(y) / spread)
     })
 }
 

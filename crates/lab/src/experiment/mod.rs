@@ -1,12 +1,13 @@
 //! Experiments: published figures, tables and statements, run and put beside what was published.
 //!
 //! Read in this order: [`library`] (which there are), [`Prepared`] (points, variants and seeds to run), [`metrics`](crate::metrics) (what
-//! checks measure), `evaluate` (their values and intervals), [`verdict`] (the rules), [`record`] (the verdicts that are
+//! checks measure), `evaluate` (their values and intervals), [`verdict`] (the rules), [`shares`] (over how much of a range), [`record`] (the verdicts that are
 //! checked in). Files are described in `scenario/figure.rs`.
 
 mod evaluate;
 pub mod library;
 pub mod record;
+pub mod shares;
 #[cfg(test)]
 mod tests;
 pub mod verdict;

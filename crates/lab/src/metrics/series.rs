@@ -16,6 +16,8 @@ pub enum Statistic {
     Share,
     /// Slope of the logarithms over the points of a sweep.
     Slope,
+    /// Slope of the values themselves over the points of a sweep, by least squares.
+    Trend,
     /// Slope of the logarithms of the mean over the groups of the same kind, against their data unit.
     SizeSlope,
     /// Jain's index of each run's values, on average.
@@ -32,7 +34,9 @@ impl Statistic {
             "p60" => Statistic::Quantile(0.6),
             "p70" => Statistic::Quantile(0.7),
             "p80" => Statistic::Quantile(0.8),
+            "p89" => Statistic::Quantile(0.89),
             "p90" => Statistic::Quantile(0.9),
+            "p91" => Statistic::Quantile(0.91),
             "p95" => Statistic::Quantile(0.95),
             "p97" => Statistic::Quantile(0.97),
             "p99" => Statistic::Quantile(0.99),
@@ -42,6 +46,7 @@ impl Statistic {
             "sum" => Statistic::Sum,
             "share" => Statistic::Share,
             "slope" => Statistic::Slope,
+            "trend" => Statistic::Trend,
             "size-slope" => Statistic::SizeSlope,
             "jain" => Statistic::Jain,
             _ => return None,
@@ -97,8 +102,8 @@ impl Series {
     }
 }
 
-/// `statistic` of `values`. [`Statistic::Share`] and [`Statistic::Slope`] are of more than one set of values: they give
-/// the sum and the mean that shares and slopes are made of.
+/// `statistic` of `values`. [`Statistic::Share`], [`Statistic::Slope`] and [`Statistic::Trend`] are of more than one set of values: they
+/// give the sum and the mean that shares and slopes are made of.
 pub fn series(values: &Values, statistic: Statistic, resamples: &Resamples) -> Series {
     let ratio_of_sums = |runs: Vec<(f64, f64)>| {
         let of = |row: &[u16]| {
@@ -114,7 +119,9 @@ pub fn series(values: &Values, statistic: Statistic, resamples: &Resamples) -> S
         }
     };
     match (statistic, values) {
-        (Statistic::Mean | Statistic::Slope | Statistic::SizeSlope, values) => ratio_of_sums(sums(values)),
+        (Statistic::Mean | Statistic::Slope | Statistic::Trend | Statistic::SizeSlope, values) => {
+            ratio_of_sums(sums(values))
+        }
         (Statistic::Sum | Statistic::Share, values) => {
             ratio_of_sums(sums(values).into_iter().map(|(sum, _)| (sum, 1.0)).collect())
         }

@@ -107,7 +107,9 @@ const STATISTICS: &[&str] = &[
     "p60",
     "p70",
     "p80",
+    "p89",
     "p90",
+    "p91",
     "p95",
     "p97",
     "p99",
@@ -117,6 +119,7 @@ const STATISTICS: &[&str] = &[
     "sum",
     "share",
     "slope",
+    "trend",
     "size-slope",
     "jain",
 ];
@@ -152,7 +155,7 @@ pub(crate) static CHECK: &[Key] = &[
         "statistic",
         Kind::Choice(STATISTICS),
         Value("\"mean\""),
-        "Of the values of all runs together; `sum` is that of one run, on average; `share` is the group's of all groups; `slope` is that of the logarithms over the points of a sweep; `size-slope` that over all groups of the kind of `group`, against their `data_unit`; `jain` is the fairness index of each run's values, on average.",
+        "Of the values of all runs together; `sum` is that of one run, on average; `share` is the group's of all groups; `slope` is that of the logarithms over the points of a sweep, `trend` that of the values themselves, both against the first setting of each point; `size-slope` that over all groups of the kind of `group`, against their `data_unit`; `jain` is the fairness index of each run's values, on average.",
     ),
     key(
         "per_run",
