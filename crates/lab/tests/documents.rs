@@ -18,6 +18,8 @@ use std::fmt::Write as _;
 mod citations;
 #[path = "documents/favourtail.rs"]
 mod favourtail;
+#[path = "documents/findings.rs"]
+mod findings;
 #[path = "documents/reality.rs"]
 mod reality;
 

@@ -56,7 +56,8 @@ pub fn of(evaluated: &Evaluated) -> Vec<Share> {
         .iter()
         .map(|(name, points)| count(Some((*name).to_owned()), points.iter().map(|&(_, holds)| holds)))
         .collect();
-    let labels = |points: &[(&str, Option<bool>)]| points.iter().map(|(label, _)| (*label).to_owned()).collect();
+    let labels =
+        |points: &[(&str, Option<bool>)]| points.iter().map(|(label, _)| (*label).to_owned()).collect();
     let alike = checks.windows(2).all(|pair| {
         let [a, b]: [Vec<String>; 2] = [labels(&pair[0].1), labels(&pair[1].1)];
         a == b
@@ -122,7 +123,11 @@ mod tests {
             .map(|point| format!("{} [rate = {point}]", if point < 6 { "mean" } else { "few" }))
             .collect();
         let holds = [yes, yes, no, None, no, no, yes, yes, yes, yes, yes];
-        let checks: Vec<_> = names.iter().zip(holds).map(|(name, holds)| (name.as_str(), holds, true)).collect();
+        let checks: Vec<_> = names
+            .iter()
+            .zip(holds)
+            .map(|(name, holds)| (name.as_str(), holds, true))
+            .collect();
         let shares = of(&evaluated(&checks));
         assert_eq!(shares.len(), 1);
         assert_eq!(
@@ -130,7 +135,10 @@ mod tests {
             "\"mean\" holds at 2 of 6 points (33 %), is violated at 3, undecided at 1"
         );
         // What does not count is not counted.
-        let reports: Vec<_> = checks.iter().map(|&(name, holds, _)| (name, holds, false)).collect();
+        let reports: Vec<_> = checks
+            .iter()
+            .map(|&(name, holds, _)| (name, holds, false))
+            .collect();
         assert!(of(&evaluated(&reports)).is_empty());
     }
 
@@ -142,7 +150,11 @@ mod tests {
             .flat_map(|check| (0..6).map(move |point| format!("{check} [x = {point}]")))
             .collect();
         let holds = [yes, yes, yes, no, None, yes, yes, no, None, no, yes, yes];
-        let checks: Vec<_> = names.iter().zip(holds).map(|(name, holds)| (name.as_str(), holds, true)).collect();
+        let checks: Vec<_> = names
+            .iter()
+            .zip(holds)
+            .map(|(name, holds)| (name.as_str(), holds, true))
+            .collect();
         let shares = of(&evaluated(&checks));
         assert_eq!(shares.len(), 3);
         assert_eq!(

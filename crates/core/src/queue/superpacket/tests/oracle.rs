@@ -34,7 +34,10 @@ impl Naive {
             Need::Max => self.m,
             Need::Length(h) => length + i64::from(h),
             Need::Longest => {
-                let lately = self.announced.iter().filter(|(second, _)| second + 1 >= self.second);
+                let lately = self
+                    .announced
+                    .iter()
+                    .filter(|(second, _)| second + 1 >= self.second);
                 lately.map(|&(_, length)| length).max().unwrap_or(1)
             }
         }
