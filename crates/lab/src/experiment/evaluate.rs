@@ -462,3 +462,31 @@ fn words(expect: Expect, unit: Option<&str>) -> String {
         Expect::Bounds { .. } => String::from("anything"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{RESAMPLES, Series, slope_of};
+
+    fn points(of: fn(f64) -> f64) -> Vec<(f64, Series)> {
+        let series = |value: f64| Series {
+            estimate: value,
+            resampled: vec![value; RESAMPLES],
+        };
+        [10.0, 20.0, 60.0]
+            .into_iter()
+            .map(|x| (x, series(of(x))))
+            .collect()
+    }
+
+    #[test]
+    fn a_trend_is_in_the_units_of_the_values_and_a_slope_an_exponent() {
+        let trend = slope_of(&points(|x| 0.2 * x - 7.0), |value| value);
+        assert!((trend.estimate - 0.2).abs() < 1e-12, "{}", trend.estimate);
+        let logarithms: Vec<(f64, Series)> = points(|x| 3.0 * x * x)
+            .into_iter()
+            .map(|(x, y)| (libm::log(x), y))
+            .collect();
+        let slope = slope_of(&logarithms, libm::log);
+        assert!((slope.estimate - 2.0).abs() < 1e-12, "{}", slope.estimate);
+    }
+}
