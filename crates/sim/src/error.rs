@@ -23,6 +23,8 @@ pub enum RunError {
     NoPairs(String),
     /// Time and number of links do not fit into one number of the event queue.
     TooLong(Duration),
+    /// This traffic group uses QUIC, which was not built in.
+    NoQuic(String),
 }
 
 impl fmt::Display for RunError {
@@ -37,6 +39,12 @@ impl fmt::Display for RunError {
                 write!(
                     f,
                     "with so many links, duration and drain may take {longest} at most"
+                )
+            }
+            RunError::NoQuic(group) => {
+                write!(
+                    f,
+                    "traffic `{group}` uses QUIC, and this was built without the feature `quic`"
                 )
             }
             RunError::NoPairs(group) => write!(f, "traffic `{group}` has no pair of hosts"),

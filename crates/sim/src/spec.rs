@@ -4,6 +4,7 @@
 //! host of an endpoint pair to the second; requests of request-response traffic flow the other way first.
 
 mod facts;
+mod quic;
 mod traffic;
 
 use crate::error::RunError;
@@ -18,6 +19,7 @@ use fleetfoot_core::superpacket::group::Grouping;
 use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
+pub use quic::{QUIC_BUILT, Quic, QuicController, QuicHandshake, QuicTransport, QuicWeb};
 use serde::Serialize;
 use std::sync::Arc;
 pub use traffic::{

@@ -29,8 +29,8 @@ pub(super) fn senders(described: &Resolved, variant: &Resolved) -> Option<Sender
     for (before, after) in described.spec.groups.iter().zip(&variant.spec.groups) {
         let same = format!("{:?} {:?}", before.sender, before.interface)
             == format!("{:?} {:?}", after.sender, after.interface);
-        let datagrams = before.traffic.facts().transport == Transport::Datagrams;
-        if same || datagrams {
+        let transport = before.traffic.facts().transport;
+        if same || matches!(transport, Transport::Datagrams | Transport::Quic) {
             continue;
         }
         let side = group_side(described, before);

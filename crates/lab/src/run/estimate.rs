@@ -103,11 +103,22 @@ impl Held {
                 samples: 2.0 * of_count(*count) * times(seconds, interval).min(times(measured, interval)),
                 ..Held::default()
             },
+            Traffic::Quic(quic) => {
+                let most = quic.count.map_or(f64::INFINITY, |count| count as f64);
+                Held {
+                    records: times(measured, &quic.interarrival).min(most) * each,
+                    ..Held::default()
+                }
+            }
             Traffic::Ping { interval, .. } => Held {
                 records: times(measured, interval) * each,
                 ..Held::default()
             },
             Traffic::Web(web) => Held {
+                open: of_count(web.count),
+                ..Held::default()
+            },
+            Traffic::QuicWeb(web) => Held {
                 open: of_count(web.count),
                 ..Held::default()
             },

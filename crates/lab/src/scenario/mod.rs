@@ -21,6 +21,7 @@ mod pace;
 mod path;
 mod place;
 mod quantity;
+mod quic;
 mod raw;
 mod read;
 mod reference;

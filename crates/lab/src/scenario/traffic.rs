@@ -6,7 +6,7 @@ use super::error::Error;
 use super::keys::{self, Dimension};
 use super::network::Network;
 use super::read::{Field, Section, join};
-use super::{interface, pace, raw, relay, replay, spreading, tcp, tfrc};
+use super::{interface, pace, quic, raw, relay, replay, spreading, tcp, tfrc};
 use crate::workload::{APPLICATION_NAMES, ThinApplication, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
@@ -165,13 +165,18 @@ fn data_unit(kind: TrafficKind, section: &Section, narrowest: &Narrowest) -> Res
     let Some(field) = section.find("data_unit")? else {
         return Ok(*mtu);
     };
-    if kind.facts().transport != Transport::Tcp {
+    let key = match kind.facts().transport {
+        Transport::Tcp => None,
+        Transport::Quic => Some("largest_datagram"),
+        Transport::Tfrc | Transport::Datagrams => Some("packet"),
+    };
+    if let Some(key) = key {
         return Err(field
             .fail(format!(
-                "`data_unit` is for TCP: packets of `{}` have the size `packet`",
+                "`data_unit` is for TCP: packets of `{}` have the size `{key}`",
                 kind.name()
             ))
-            .help(field.place(), "write packet = \"...\" instead"));
+            .help(field.place(), format!("write {key} = \"...\" instead")));
     }
     let unit = field.bytes()?;
     if unit.0 > u64::from(*mtu) {
@@ -455,6 +460,8 @@ fn traffic(
             attempts: section.need("attempts")?.integer()? as u32,
         })),
         TrafficKind::Tfrc => Traffic::Tfrc(Box::new(tfrc::tfrc(section, path_mtu)?)),
+        TrafficKind::Quic => Traffic::Quic(Box::new(quic::transfers(section, path_mtu)?)),
+        TrafficKind::QuicWeb => Traffic::QuicWeb(Box::new(quic::pages(section, path_mtu)?)),
         TrafficKind::Replay => Traffic::Replay(Box::new(replay::replay(section, network, pairs)?)),
         TrafficKind::Raw => Traffic::Raw(Box::new(raw::raw(section, network, groups)?)),
         TrafficKind::Ping => Traffic::Ping {

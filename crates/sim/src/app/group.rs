@@ -5,7 +5,7 @@ use crate::error::RunError;
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
 use crate::output::{Datagrams, Histogram};
-use crate::spec::{GroupSpec, PairPolicy};
+use crate::spec::{GroupSpec, PairPolicy, QUIC_BUILT, Transport};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::Instant;
@@ -28,6 +28,9 @@ impl<O: Observer> Hosts<'_, O> {
             if AnyController::entry_among(config.plugins.controllers, name).is_none() {
                 return Err(RunError::UnknownController(name.to_owned()));
             }
+        }
+        if spec.traffic.facts().transport == Transport::Quic && !QUIC_BUILT {
+            return Err(RunError::NoQuic(spec.name.clone()));
         }
         let stream = |purpose| Rng::for_element(self.spec.seed, &spec.name, purpose);
         let [pairs, iss, marks] = ["spread", "iss", "marks"].map(stream);

@@ -29,6 +29,8 @@ mod dns;
 mod flows;
 mod incast;
 mod ping;
+#[cfg(feature = "quic")]
+mod quic;
 mod raw;
 mod replay;
 mod request_response;
@@ -120,17 +122,17 @@ pub(crate) trait Application {
 }
 
 macro_rules! applications {
-    ($dollar:tt $($kind:ident($application:ty),)*) => {
+    ($dollar:tt $($(#[$condition:meta])* $kind:ident($application:ty),)*) => {
         /// The applications of a traffic group.
         pub(crate) enum App<'a> {
-            $($kind($application),)*
+            $($(#[$condition])* $kind($application),)*
         }
 
         /// Calls the applications of a group, whatever they are.
         macro_rules! call {
             ($dollar app:expr, $dollar one:ident => $dollar call:expr) => {
                 match $dollar app {
-                    $(App::$kind($dollar one) => $dollar call,)*
+                    $($(#[$condition])* App::$kind($dollar one) => $dollar call,)*
                 }
             };
         }
@@ -154,6 +156,10 @@ applications! { $
     Raw(raw::Raw<'a>),
     Tfrc(tfrc::Tfrc<'a>),
     Replay(replay::Replay<'a>),
+    #[cfg(feature = "quic")]
+    Quic(quic::Quic<quic::Transfers>),
+    #[cfg(feature = "quic")]
+    QuicWeb(quic::Quic<quic::Pages<'a>>),
 }
 
 impl<'a> App<'a> {
@@ -204,6 +210,12 @@ impl<'a> App<'a> {
             Traffic::Raw(raw) => App::Raw(raw::Raw::new(hosts, group, raw)),
             Traffic::Tfrc(tfrc) => App::Tfrc(tfrc::Tfrc::new(hosts, group, tfrc)),
             Traffic::Replay(replay) => App::Replay(replay::Replay::new(hosts, group, replay)),
+            #[cfg(feature = "quic")]
+            Traffic::Quic(quic) => App::Quic(quic::Quic::transfers(hosts, group, quic)),
+            #[cfg(feature = "quic")]
+            Traffic::QuicWeb(web) => App::QuicWeb(quic::Quic::pages(hosts, group, web)),
+            #[cfg(not(feature = "quic"))]
+            Traffic::Quic(_) | Traffic::QuicWeb(_) => unreachable!("`set_up_group` refused it"),
         }
     }
 }

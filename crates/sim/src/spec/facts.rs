@@ -53,6 +53,8 @@ pub enum Transport {
     Tcp,
     /// TFRC streams.
     Tfrc,
+    /// QUIC connections.
+    Quic,
     /// Datagrams without congestion control.
     Datagrams,
 }

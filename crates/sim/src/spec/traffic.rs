@@ -5,7 +5,7 @@
 //! other does: its application and the reader of its keys.
 
 use super::facts::{Compared, DATAGRAMS, Facts, Losses, Measure, Pace, TCP, Transport};
-use super::{Bytes, Distribution, Duration, NodeId, Rate};
+use super::{Bytes, Distribution, Duration, NodeId, Quic, QuicWeb, Rate};
 use fleetfoot_core::superpacket::Layout;
 use serde::Serialize;
 use std::sync::Arc;
@@ -123,6 +123,26 @@ kinds! {
     Tfrc = Facts { name: "tfrc", transport: Transport::Tfrc, relayable: false, long_lived: true, ..TCP };
     /// Recorded connections.
     Replay = Facts { name: "replay", latency_sensitive: true, relayable: false, reacts: true, ..TCP };
+    /// Transfers over QUIC.
+    Quic = Facts {
+        name: "quic",
+        transport: Transport::Quic,
+        relayable: false,
+        latency_sensitive: true,
+        flow_is_connection: true,
+        reacts: true,
+        ..TCP
+    };
+    /// Users who load pages over QUIC.
+    QuicWeb = Facts {
+        name: "quic-web",
+        transport: Transport::Quic,
+        relayable: false,
+        latency_sensitive: true,
+        closed_loop: true,
+        reacts: true,
+        ..TCP
+    };
 }
 
 impl TrafficKind {
@@ -242,6 +262,10 @@ pub enum Traffic {
     /// Connections that were recorded somewhere: they start at their times, and who speaks when and how long each waits
     /// is prescribed. A flow record is one exchange, its time without the prescribed waiting.
     Replay(Box<Replay>),
+    /// One QUIC connection per transfer, opened by an arrival process (open loop).
+    Quic(Box<Quic>),
+    /// `count` users who load pages over QUIC. A flow record is one page.
+    QuicWeb(Box<QuicWeb>),
 }
 
 impl Traffic {
@@ -275,6 +299,7 @@ impl Traffic {
             | Traffic::Cbr { count, .. }
             | Traffic::Incast { count, .. } => Some(*count),
             Traffic::Web(web) => Some(web.count),
+            Traffic::QuicWeb(web) => Some(web.count),
             Traffic::Streaming(streaming) => Some(streaming.count),
             // A call that goes both ways is two streams, each with a pair of its own.
             Traffic::Video(video) => Some(video.count * if video.both_ways && !each { 2 } else { 1 }),
@@ -284,6 +309,7 @@ impl Traffic {
             | Traffic::Ping { .. }
             | Traffic::Dns(_)
             | Traffic::Raw(_)
+            | Traffic::Quic(_)
             | Traffic::Replay(_) => None,
         }
     }
@@ -298,6 +324,7 @@ impl Traffic {
                 ..
             } => Pace::Pause(think),
             Traffic::Web(web) => Pace::Pause(&web.think),
+            Traffic::QuicWeb(web) => Pace::Pause(&web.think),
             other if other.is_elastic() => Pace::Ceaseless,
             _ => Pace::Prescribed,
         }
@@ -331,6 +358,8 @@ impl Traffic {
                 tfrc.rate.as_mut().into_iter().for_each(faster);
             }
             Traffic::Web(web) => sooner(&mut web.think),
+            Traffic::Quic(quic) => sooner(&mut quic.interarrival),
+            Traffic::QuicWeb(web) => sooner(&mut web.think),
             Traffic::Cbr { rate, .. } => faster(rate),
             Traffic::Dns(dns) => sooner(&mut dns.interarrival),
             Traffic::Flows { list } => {

@@ -15,6 +15,8 @@ mod observers;
 mod order;
 mod paths;
 mod queues;
+#[cfg(feature = "quic")]
+mod quic;
 mod relay;
 mod replay;
 mod streaming;

@@ -1,6 +1,7 @@
 //! Keys of traffic: those of every group, and those of the kinds that use TCP.
 
 mod datagrams;
+mod quic;
 
 use super::Default::{Described, Required, Value};
 use super::{
@@ -82,7 +83,7 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
         "latency_sensitive",
         Kind::Flag,
         Described(
-            "true for transfer, incast, closed-loop, request-response, thin, web, video-call, dns and replay, else false",
+            "true for transfer, incast, closed-loop, request-response, thin, web, video-call, dns, quic, quic-web and replay, else false",
         ),
         "Whether somebody waits for it, so that a shorter time is what counts; else goodput is. What is compared is the completion time (ping: round-trip time, video-call: delay of a frame); of thin streams and of cbr the delay of each write or datagram. For a segment of streaming nobody waits while another one is there to play.",
     ),
@@ -354,6 +355,8 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
         datagrams::VIDEO,
         datagrams::DNS,
         datagrams::RAW,
+        quic::QUIC,
+        quic::QUIC_WEB,
     ],
 };
 
