@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 # `make test` has built this program for its tests.
-[ -n "${FLEETFOOT_BUILT:-}" ] || cargo build --profile ci --quiet --locked --package fleetfoot-cli --features parquet || exit 1
+[ -n "${FLEETFOOT_BUILT:-}" ] || cargo build --profile ci --quiet --locked --package fleetfoot-cli --features parquet,quic || exit 1
 optimised=$PWD/target/ci/fleetfoot
 # A second build is compared where there is time for it (`make test-all`).
 debug=
@@ -68,6 +68,9 @@ check "on one thread" compare "$optimised" c 1
 check "same bytes twice" cmp "$scratch/a/result.json" "$scratch/b/result.json"
 check "same bytes with one thread" cmp "$scratch/a/result.json" "$scratch/c/result.json"
 if [ -n "$debug" ]; then
+    # Built without it.
+    check "QUIC is refused" fails_with 2 "$debug" run examples/quic-home.toml --out "$scratch/quic"
+    check "QUIC is named" grep -q -e "--features quic" "$scratch/err"
     check "debug build" compare "$debug" d 2
     check "same bytes in debug" cmp "$scratch/a/result.json" "$scratch/d/result.json"
 else

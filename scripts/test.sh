@@ -21,7 +21,7 @@ step() {
     results+=("$result")
 }
 
-features=(--features fleetfoot-lab/parquet,fleetfoot-cli/parquet,fleetfoot-cli/xdp)
+features=(--features fleetfoot-sim/quic,fleetfoot-lab/parquet,fleetfoot-lab/quic,fleetfoot-cli/parquet,fleetfoot-cli/quic,fleetfoot-cli/xdp)
 step "packages" scripts/setup.sh
 if scripts/has-bpf.sh; then
     features[1]+=,fleetfoot-cli/bpf
