@@ -31,12 +31,13 @@ bench:
 	@scripts/need-cargo.sh
 	@scripts/bench.sh
 
-## Side by side with ns-2 and ns-3 (Debian packages ns2, libns3-dev), Linux's queues and this machine's kernel (root, namespaces).
+## Side by side with ns-2 and ns-3 (Debian packages ns2, libns3-dev), Linux's queues and this machine's kernel and quinn (root, namespaces).
 peers:
 	@bench/peers/compare.sh
 	@bench/peers/ns3/queues.sh
 	@bench/peers/queues/linux.sh
 	@bench/peers/linux.sh
+	@bench/peers/quic.sh
 
 ## Each fuzz target for FUZZ_SECONDS (default 20).
 fuzz:
