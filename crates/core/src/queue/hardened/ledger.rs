@@ -478,7 +478,7 @@ impl Ledger {
 
     /// The hash of a source in its table.
     #[cfg(test)]
-    pub(super) fn host_hash(&self, key: crate::flow::FlowKey) -> u64 {
+    pub(super) fn host_hash(&self, key: FlowKey) -> u64 {
         self.key.host(key)
     }
 
