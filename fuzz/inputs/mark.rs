@@ -7,6 +7,7 @@
 use fleetfoot_core::packet::{Flags, Kind, Segment};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::superpacket::Layout;
+use fleetfoot_core::superpacket::group::Declare;
 use fleetfoot_core::superpacket::marker::Marking;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::wire;
@@ -19,6 +20,12 @@ pub(crate) fn run(bytes: &[u8]) {
     let Some((&[layouts, t_buffer, hold, max, rules, mtu], mut rest)) = bytes.split_first_chunk::<6>() else {
         return;
     };
+    let lies = [
+        None,
+        Some(Declare::Beyond(-9)),
+        Some(Declare::Beyond(53)),
+        Some(Declare::Always(63)),
+    ][usize::from(rules >> 3 & 3)];
     let rules = MarkRules {
         marking: Marking {
             t_buffer: Duration::from_micros(1 + u64::from(t_buffer)),
@@ -42,6 +49,7 @@ pub(crate) fn run(bytes: &[u8]) {
         networks: Vec::new(),
         mtu: 40 + 8 * u32::from(mtu),
         seed: 7,
+        lies: lies.map(|lie| (0..=u16::MAX, lie)).into_iter().collect(),
     };
     let hold = rules.marking.hold;
     let mut passage = Passage::marking(rules);
