@@ -38,10 +38,13 @@ impl Share {
     }
 }
 
+/// A point, and whether a check holds there; `None`: undecided.
+type Judged<'a> = (&'a str, Option<bool>);
+
 /// The shares of an experiment: each check that counts and is made at many points, and all of them together if they are
 /// made at the same points. Together they hold where each does, and are violated where one is.
 pub fn of(evaluated: &Evaluated) -> Vec<Share> {
-    let mut checks: Vec<(&str, Vec<(&str, Option<bool>)>)> = Vec::new();
+    let mut checks: Vec<(&str, Vec<Judged>)> = Vec::new();
     for check in evaluated.checks.iter().filter(|check| check.counts) {
         let Some((name, point)) = check.name.split_once(" [") else {
             continue;
@@ -56,8 +59,7 @@ pub fn of(evaluated: &Evaluated) -> Vec<Share> {
         .iter()
         .map(|(name, points)| count(Some((*name).to_owned()), points.iter().map(|&(_, holds)| holds)))
         .collect();
-    let labels =
-        |points: &[(&str, Option<bool>)]| points.iter().map(|(label, _)| (*label).to_owned()).collect();
+    let labels = |points: &[Judged]| points.iter().map(|(label, _)| (*label).to_owned()).collect();
     let alike = checks.windows(2).all(|pair| {
         let [a, b]: [Vec<String>; 2] = [labels(&pair[0].1), labels(&pair[1].1)];
         a == b
@@ -76,13 +78,21 @@ pub fn of(evaluated: &Evaluated) -> Vec<Share> {
     shares
 }
 
-fn count(check: Option<String>, holds: impl Iterator<Item = Option<bool>> + Clone) -> Share {
-    let of = |wanted: bool| holds.clone().filter(|&holds| holds == Some(wanted)).count();
+fn count(check: Option<String>, judgements: impl Iterator<Item = Option<bool>>) -> Share {
+    let (mut holds, mut violated, mut points) = (0, 0, 0);
+    for judgement in judgements {
+        points += 1;
+        match judgement {
+            Some(true) => holds += 1,
+            Some(false) => violated += 1,
+            None => {}
+        }
+    }
     Share {
         check,
-        holds: of(true),
-        violated: of(false),
-        points: holds.clone().count(),
+        holds,
+        violated,
+        points,
     }
 }
 

@@ -162,7 +162,7 @@ fn in_namespaces(
                     marker: near == place::BEHIND_MARKER,
                     numbers,
                 };
-                play::play(spec, &place, &hosts, attacked, &clock, &|now| {
+                play::play(spec, &place, &hosts, &attacked, &clock, &|now| {
                     reached.store(now.as_nanos(), Ordering::Relaxed);
                     stop.load(Ordering::Relaxed) || failed.load(Ordering::Acquire)
                 })

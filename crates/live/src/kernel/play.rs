@@ -29,7 +29,7 @@ pub(super) fn play(
     spec: &Spec,
     place: &Place,
     hosts: &Hosts,
-    attacked: Attacked,
+    attacked: &Attacked,
     clock: &Clock,
     ask: &dyn Fn(Instant) -> bool,
 ) -> Result<RunOutput, Error> {
@@ -127,7 +127,7 @@ impl<'a> Play<'a> {
         spec: &'a Spec,
         place: &'a Place,
         hosts: &'a Hosts,
-        attacked: Attacked,
+        attacked: &Attacked,
         clock: &'a Clock,
     ) -> Result<Play<'a>, Error> {
         let epoll = calls::epoll_create().map_err(|errno| failed("cannot make an epoll", errno.0))?;

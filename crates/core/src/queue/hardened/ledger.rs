@@ -472,7 +472,7 @@ impl Ledger {
 
     /// The name of a super-packet in the table.
     #[cfg(test)]
-    pub(super) fn fingerprint(&self, key: crate::flow::FlowKey, id: u16) -> u64 {
+    pub(super) fn fingerprint(&self, key: FlowKey, id: u16) -> u64 {
         self.key.super_packet(key, id, true)
     }
 
