@@ -5,6 +5,7 @@
 
 mod facts;
 mod quic;
+mod raw;
 mod traffic;
 
 use crate::error::RunError;
@@ -20,12 +21,10 @@ use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 pub use quic::{QUIC_BUILT, Quic, QuicController, QuicHandshake, QuicTransport, QuicWeb};
+pub use raw::{Raw, RawMark, RawPorts, RawSource};
 use serde::Serialize;
 use std::sync::Arc;
-pub use traffic::{
-    Dns, FlowLine, Raw, RawMark, RawPorts, RawSource, Recorded, Replay, Streaming, Tfrc, Traffic,
-    TrafficKind, Unit, Video, Web,
-};
+pub use traffic::{Dns, FlowLine, Recorded, Replay, Streaming, Tfrc, Traffic, TrafficKind, Unit, Video, Web};
 
 /// A complete run.
 #[derive(Clone, Debug, Serialize)]

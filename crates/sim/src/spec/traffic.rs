@@ -5,8 +5,7 @@
 //! other does: its application and the reader of its keys.
 
 use super::facts::{Compared, DATAGRAMS, Facts, Losses, Measure, Pace, TCP, Transport};
-use super::{Bytes, Distribution, Duration, NodeId, Quic, QuicWeb, Rate};
-use fleetfoot_core::superpacket::Layout;
+use super::{Bytes, Distribution, Duration, NodeId, Quic, QuicWeb, Rate, Raw};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -529,77 +528,6 @@ pub struct Web {
     pub connections: u32,
     /// Time between the end of a page and the start of the next (s).
     pub think: Distribution,
-}
-
-/// Trains of packets for attacks on queues: what a host can send that has no TCP.
-#[derive(Clone, Debug, Serialize)]
-pub struct Raw {
-    /// Seconds between trains.
-    pub interarrival: Distribution,
-    /// At most this many trains.
-    pub count: Option<u64>,
-    /// Packets of each train, at least 1.
-    pub members: u32,
-    /// Time between the packets of a train.
-    pub interval: Duration,
-    /// Layer-3 bytes per packet.
-    pub packet: Bytes,
-    /// What the packets claim to be.
-    pub mark: RawMark,
-    /// Where they say so.
-    pub layout: Layout,
-    /// Length they declare.
-    pub length: u8,
-    /// Identifier of every train; `None`: drawn for each.
-    pub id: Option<u16>,
-    /// The final packet of a train carries `last`.
-    pub last: bool,
-    /// Who they say sent them.
-    pub source: RawSource,
-    /// Their ports.
-    pub ports: RawPorts,
-}
-
-/// What the packets of a train claim to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum RawMark {
-    /// Ordinary packets.
-    Regular,
-    /// Each the first of the same super-packet.
-    First,
-    /// Each a later packet of a super-packet whose first is not among them.
-    Follower,
-    /// A first packet and its followers.
-    SuperPacket,
-}
-
-/// Source address of a train.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum RawSource {
-    /// The host's own.
-    Own,
-    /// Drawn for each train from so many addresses that nobody has.
-    Drawn(u32),
-    /// That of another host.
-    Host(NodeId),
-    /// That of a connection of this group that is open, drawn for each train, with its destination address; of any pair
-    /// of the group if none is open.
-    Victim(u32),
-}
-
-/// Ports of a train.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum RawPorts {
-    /// Others for each train.
-    New,
-    /// The same ports for all trains.
-    Same,
-    /// Drawn for each train.
-    Drawn,
-    /// Those of the victim's connection.
-    Known,
-    /// Drawn with the identifier until the queue on the way keeps the train in two certain groups of places of its table.
-    Colliding,
 }
 
 /// One listed transfer.

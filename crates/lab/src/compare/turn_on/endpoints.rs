@@ -244,6 +244,7 @@ fn word(value: &toml::Value) -> String {
 
 /// `floor`: the least time before a sender sends again.
 fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Duration>) -> Step {
+    let command = |line: &str| How::Command(String::from(line));
     let on = u8::from(value == "true");
     match (key, value) {
         ("congestion_control", name) => controller(name, switches),
@@ -318,7 +319,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         ),
         ("window_validation", "newcwv") => of(
             End::Senders,
-            How::Command(String::from("fleetfoot attach newcwv --default")),
+            command("fleetfoot attach newcwv --default"),
             "A connection that paused keeps its speed and answers a loss by what it really used (New-CWV).",
             "Linux 6.4 or later and Fleetfoot built with the feature bpf on the host itself; the congestion control is cubic then. In no kernel by itself; the nearest is sysctl net.ipv4.tcp_slow_start_after_idle=0.",
         ),
@@ -328,15 +329,13 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         ),
         ("pacing", "linux") => of(
             End::Senders,
-            How::Command(String::from("DEV=eth0; tc qdisc replace dev $DEV root fq")),
+            command("DEV=eth0; tc qdisc replace dev $DEV root fq"),
             "Senders space their packets over the round trip instead of sending them in one burst.",
             "Linux 3.12 or later, package iproute2.",
         ),
         ("pacing", "off") => of(
             End::Senders,
-            How::Command(String::from(
-                "DEV=eth0; tc qdisc replace dev $DEV root pfifo_fast",
-            )),
+            command("DEV=eth0; tc qdisc replace dev $DEV root pfifo_fast"),
             "Senders send their packets as answers come, without gaps of their own.",
             "Any Linux, with a congestion control that does not pace by itself (bbr does).",
         ),
@@ -461,9 +460,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         ),
         ("super_packets", _) => of(
             End::Senders,
-            How::Command(String::from(
-                "INSIDE=eth1; OUTSIDE=eth0; fleetfoot mark --between $INSIDE,$OUTSIDE",
-            )),
+            command("INSIDE=eth1; OUTSIDE=eth0; fleetfoot mark --between $INSIDE,$OUTSIDE"),
             "What senders send in one burst is marked on its way, so that a queue that knows the marks admits all of it or none.",
             "Linux with Fleetfoot between the senders (INSIDE) and the rest (OUTSIDE); the senders stay as they are. For one program: fleetfoot mark -- COMMAND (docs/mark.md).",
         ),
