@@ -130,6 +130,18 @@ fn document(entry: &Entry) -> String {
     text
 }
 
+/// Puts `table` into the page `file` in place of what was recorded there as `name`.
+fn put_recorded(page: &mut String, file: &str, name: &str, table: &str) {
+    let (begin, end) = (format!("<!-- recorded: {name} -->\n"), "<!-- end -->");
+    let from = page
+        .find(&begin)
+        .unwrap_or_else(|| panic!("{file} has no {begin}"))
+        + begin.len();
+    let length = page[from..].find(end);
+    let to = from + length.unwrap_or_else(|| panic!("{name} does not end in {file}"));
+    page.replace_range(from..to, table);
+}
+
 fn current(file: &str, page: &str) {
     let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("FLEETFOOT_BLESS").is_some() {

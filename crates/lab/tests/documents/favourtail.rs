@@ -24,16 +24,7 @@ fn the_tables_of_favourtail_are_those_of_the_record() {
     }
     tables.push(("syn-bytes", in_bytes(of(&record, "own-ft-syn"))));
     for (name, table) in tables {
-        let (begin, end) = (format!("<!-- recorded: {name} -->\n"), "<!-- end -->");
-        let from = page
-            .find(&begin)
-            .unwrap_or_else(|| panic!("{PAGE} has no {begin}"))
-            + begin.len();
-        let to = from
-            + page[from..]
-                .find(end)
-                .unwrap_or_else(|| panic!("{name} does not end"));
-        page.replace_range(from..to, &table);
+        super::put_recorded(&mut page, PAGE, name, &table);
     }
     super::current(PAGE, &page);
 }

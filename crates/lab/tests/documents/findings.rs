@@ -183,16 +183,7 @@ fn each_finding_has_a_figure_a_command_and_the_numbers_of_the_record() {
             let check = check.unwrap_or_else(|| panic!("{id} has no check {name}"));
             let _ = writeln!(table, "| {words} | {} |", cells(check));
         }
-        let (begin, end) = (format!("<!-- recorded: {id} -->\n"), "<!-- end -->");
-        let from = page
-            .find(&begin)
-            .unwrap_or_else(|| panic!("{PAGE} has no {begin}"))
-            + begin.len();
-        let to = from
-            + page[from..]
-                .find(end)
-                .unwrap_or_else(|| panic!("{id} does not end"));
-        page.replace_range(from..to, &table);
+        super::put_recorded(&mut page, PAGE, id, &table);
     }
     super::current(PAGE, &page);
 }

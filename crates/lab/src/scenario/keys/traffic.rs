@@ -102,6 +102,28 @@ pub(crate) static RELAY: &[Key] = &[
 
 const MEMBERS: Key = key("count", COUNT, Value("1"), "Connections.");
 
+/// Users who load pages.
+const USERS: Key = key("count", COUNT, Value("1"), "Users.");
+
+/// The document of a page.
+const DOCUMENT: Key = key("document", SIZES, Value("\"20 kB\""), "Bytes of the document.");
+
+/// Objects of a page.
+const OBJECT: Key = key(
+    "object",
+    SIZES,
+    Value("{ dist = \"lognormal\", median = \"8 kB\", sigma = 1.51 }"),
+    "Bytes of each object.",
+);
+
+/// Time between pages.
+const THINK: Key = key(
+    "think",
+    TIMES,
+    Required,
+    "Time between the end of a page and the start of the next; before the first too.",
+);
+
 const DEMAND: Key = key(
     "demand",
     Kind::Choice(&["free", "as baseline"]),
@@ -224,20 +246,15 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
             name: TrafficKind::Web.name(),
             doc: "Users who load pages: a document on one connection, then its objects over several, one at a time on each. A flow is a page, its completion time the page load time.",
             keys: &[
-                key("count", COUNT, Value("1"), "Users."),
-                key("document", SIZES, Value("\"20 kB\""), "Bytes of the document."),
+                USERS,
+                DOCUMENT,
                 key(
                     "objects",
                     Kind::Integer(0, 10_000),
                     Value("40"),
                     "Objects of a page.",
                 ),
-                key(
-                    "object",
-                    SIZES,
-                    Value("{ dist = \"lognormal\", median = \"8 kB\", sigma = 1.51 }"),
-                    "Bytes of each object.",
-                ),
+                OBJECT,
                 key(
                     "request",
                     Kind::Bytes(1, 1_000_000),
@@ -250,12 +267,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
                     Value("6"),
                     "Connections of a page, at most.",
                 ),
-                key(
-                    "think",
-                    TIMES,
-                    Required,
-                    "Time between the end of a page and the start of the next; before the first too.",
-                ),
+                THINK,
                 DEMAND,
             ],
         },

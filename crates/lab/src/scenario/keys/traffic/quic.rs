@@ -1,7 +1,7 @@
 //! Keys of the traffic kinds that use QUIC.
 
 use crate::scenario::keys::Default::{Described, Required, Value};
-use crate::scenario::keys::{ARRIVALS, COUNT, Key, Kind, KindKeys, POSITIVE_TIME, SIZES, TIMES, key};
+use crate::scenario::keys::{ARRIVALS, COUNT, Key, Kind, KindKeys, POSITIVE_TIME, SIZES, key};
 use fleetfoot_sim::spec::{QuicController, QuicHandshake, TrafficKind};
 
 const CONTROLLER: Key = key(
@@ -90,32 +90,22 @@ pub(super) const QUIC_WEB: KindKeys = KindKeys {
     name: TrafficKind::QuicWeb.name(),
     doc: "Users who load pages over QUIC, the counterpart of `web`: a document, then all its objects at once, each on a stream of the one connection of the page. A flow is a page, its completion time the page load time. For programs built with `--features quic`.",
     keys: &[
-        key("count", COUNT, Value("1"), "Users."),
-        key("document", SIZES, Value("\"20 kB\""), "Bytes of the document."),
+        super::USERS,
+        super::DOCUMENT,
         key(
             "objects",
             Kind::Integer(0, 10_000),
             Value("40"),
             "Objects of a page; 100 at a time.",
         ),
-        key(
-            "object",
-            SIZES,
-            Value("{ dist = \"lognormal\", median = \"8 kB\", sigma = 1.51 }"),
-            "Bytes of each object.",
-        ),
+        super::OBJECT,
         key(
             "request",
             Kind::Bytes(1, 1_200),
             Value("\"300 B\""),
             "Bytes of each request, towards the data sender.",
         ),
-        key(
-            "think",
-            TIMES,
-            Required,
-            "Time between the end of a page and the start of the next; before the first too.",
-        ),
+        super::THINK,
         super::DEMAND,
         CONTROLLER,
         INITIAL_WINDOW,
