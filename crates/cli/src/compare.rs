@@ -13,7 +13,7 @@ use crate::session::{
 };
 use crate::target::Targets;
 use clap::Args;
-use fleetfoot_lab::compare::study::{Budget, Extent, Study, StudyError, study};
+use fleetfoot_lab::compare::study::{Budget, Extent, Runner, Study, StudyError, study};
 use fleetfoot_lab::compare::{Choice, Plan, words};
 use fleetfoot_lab::report::time_series::TimeSeries;
 use fleetfoot_lab::result::Comparison;
@@ -82,14 +82,14 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
 }
 
 /// A comparison that was written.
-struct Finished {
+pub(crate) struct Finished {
     study: Study,
     folder: PathBuf,
     interrupted: bool,
 }
 
 impl Finished {
-    fn show(&self, common: &Common) -> Result<(), Failure> {
+    pub(crate) fn show(&self, common: &Common) -> Result<(), Failure> {
         let comparison = &self.study.comparison;
         if common.json {
             print(&comparison.document.to_json_text())?;
@@ -117,17 +117,21 @@ impl Finished {
 }
 
 /// The scenario of a file or capture, with what `--set` changes.
-fn described(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Scenario, Failure> {
+pub(crate) fn described(
+    settings: &[String],
+    file: Option<&Path>,
+    common: &Common,
+) -> Result<Scenario, Failure> {
     let file = match file {
         Some(file) if is_capture(file) => Some(imported(file, common)?),
         file => file.map(Path::to_path_buf),
     };
     let scenario = scenario(file.as_deref())?;
-    if arguments.set.is_empty() {
+    if settings.is_empty() {
         return Ok(scenario);
     }
     let mut set = Setting::from_origin("--set");
-    for argument in &arguments.set {
+    for argument in settings {
         set = set.with_argument(argument)?;
     }
     Ok(scenario.with(&set)?)
@@ -136,107 +140,146 @@ fn described(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Res
 fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Finished, Failure> {
     let choice = Choice {
         pairs: arguments.pairs,
-        single: None,
         only: arguments.only.clone(),
         places: arguments.places.clone(),
         seed: arguments.seed,
         seeds: arguments.seeds,
-    };
-    let scenario = described(arguments, file, common)?;
-    // The variants with queue mechanisms at the bottleneck: as many as there will be, for the forecast.
-    let likely = Plan::compare(scenario.clone(), &choice)?;
-    if !likely.waits() {
-        return Err(Failure::usage(format!(
-            "\"{}\": nothing here waits, so nothing can be ranked: give the [[traffic]] whose users wait `latency_sensitive = true`; \
-             `fleetfoot run` shows what each group gets",
-            plain(scenario.title())
-        )));
-    }
-    let mut targets = Targets::of(file, &scenario, arguments.batch.force);
-    targets.of_batch(&arguments.batch, arguments.out.as_deref())?;
-    let runs = (likely.variants.len() * likely.seeds.len()) as u64;
-    let forecast = forecast(&likely, &arguments.batch)?;
-    common.say(&format!(
-        "Comparing {} of \"{}\" with {}: {} {}, about {}.",
-        counted(likely.variants.len() as u64, "variant"),
-        plain(likely.scenario.title()),
-        seeds_in_words(&likely.seeds),
-        counted(runs, "run"),
-        on_cores(arguments.batch.jobs, runs),
-        about(forecast.left_s()),
-    ));
-    drop(likely);
-    let plan = Plan::baseline(scenario, &choice)?;
-    let folder = Folder::open(
-        arguments.out.as_deref(),
-        plan.scenario.title(),
-        &plan.hash(),
-        arguments.batch.force,
-    )?;
-    let reporter = Reporter::new(
-        Forecast::new(Vec::new(), cores(arguments.batch.jobs)),
-        common,
-        arguments.batch.events.as_deref(),
-    )?;
-    let stop = stop_flag();
-    let options = Options {
-        jobs: arguments.batch.jobs,
-        store: Some(folder.store.clone()),
-        fresh: arguments.batch.fresh,
-    };
-    reporter
-        .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));
-    let engine =
-        |spec: &Spec, stop: &AtomicBool| simulate_with_progress(spec, stop, &|pulse| reporter.pulse(pulse));
-    let mut step = |title: &str, jobs: &[Job], seeds: &[u64]| {
-        let part = reporter.step(title, jobs, seeds.len());
-        run_all(jobs, seeds, &options, &stop, &engine, &|progress| {
-            reporter.run(part, progress);
-        })
+        ..Choice::default()
     };
     let extent = Extent {
         budget: arguments.budget,
         sensitivity: arguments.sensitivity,
+        ..Extent::default()
     };
-    let made = study(plan, extent, &command(), &mut step);
-    if made.is_err() {
-        reporter.finish();
-    }
-    let mut study = made.map_err(|error| match error {
-        StudyError::Scenario(error) => Failure::from(*error),
-        StudyError::Run(error) => Failure::from(error),
-    })?;
-    study.comparison.document.commit = String::from(env!("FLEETFOOT_COMMIT"));
-    if study.batch.runs.iter().all(Vec::is_empty) {
-        reporter.finish();
-        let stopped = reporter.stopped();
-        common.say(&stopped.unwrap_or_else(|| String::from("Stopped before any run finished.")));
-        return Err(Failure::interrupted());
-    }
-    let written = reporter.writing(|writing| {
-        if !study.batch.interrupted {
-            writing.now("time series of single flows");
-            add_traces(&study.plan, &mut study.comparison, &stop);
+    let task = Task {
+        file,
+        scenario: described(&arguments.set, file, common)?,
+        likely: choice.clone(),
+        choice,
+        batch: &arguments.batch,
+        out: arguments.out.as_deref(),
+        verb: "Comparing",
+    };
+    task.carried_out(common, |plan, step| study(plan, extent, &command(), step))
+}
+
+/// A comparison that is to be made, or a search.
+pub(crate) struct Task<'a> {
+    pub(crate) file: Option<&'a Path>,
+    pub(crate) scenario: Scenario,
+    pub(crate) choice: Choice,
+    /// What is likely to be run, for the first line and the forecast.
+    pub(crate) likely: Choice,
+    pub(crate) batch: &'a BatchFlags,
+    pub(crate) out: Option<&'a Path>,
+    /// What the first line says is done.
+    pub(crate) verb: &'static str,
+}
+
+impl Task<'_> {
+    /// Makes it, step by step as `make` wants, and writes it.
+    pub(crate) fn carried_out(
+        self,
+        common: &Common,
+        make: impl FnOnce(Plan, &mut Runner<'_>) -> Result<Study, StudyError>,
+    ) -> Result<Finished, Failure> {
+        let Task {
+            file,
+            scenario,
+            choice,
+            likely,
+            batch,
+            out,
+            verb,
+        } = self;
+        // The variants with queue mechanisms at the bottleneck: as many as there will be, for the forecast.
+        let likely = Plan::compare(scenario.clone(), &likely)?;
+        if !likely.waits() {
+            return Err(Failure::usage(format!(
+                "\"{}\": nothing here waits, so nothing can be ranked: give the [[traffic]] whose users wait `latency_sensitive = true`; \
+                 `fleetfoot run` shows what each group gets",
+                plain(scenario.title())
+            )));
         }
-        writing.now("tables and page");
-        folder.write(&study.comparison)
-    });
-    reporter.finish();
-    written?;
-    for note in &study.comparison.document.notes {
-        reporter.event(&serde_json::json!({ "event": "warning", "message": note }));
+        let mut targets = Targets::of(file, &scenario, batch.force);
+        targets.of_batch(batch, out)?;
+        let runs = (likely.variants.len() * likely.seeds.len()) as u64;
+        let forecast = forecast(&likely, batch)?;
+        common.say(&format!(
+            "{verb} {} of \"{}\" with {}: {} {}, about {}.",
+            counted(likely.variants.len() as u64, "variant"),
+            plain(likely.scenario.title()),
+            seeds_in_words(&likely.seeds),
+            counted(runs, "run"),
+            on_cores(batch.jobs, runs),
+            about(forecast.left_s()),
+        ));
+        drop(likely);
+        let plan = Plan::baseline(scenario, &choice)?;
+        let folder = Folder::open(out, plan.scenario.title(), &plan.hash(), batch.force)?;
+        let reporter = Reporter::new(
+            Forecast::new(Vec::new(), cores(batch.jobs)),
+            common,
+            batch.events.as_deref(),
+        )?;
+        let stop = stop_flag();
+        let options = Options {
+            jobs: batch.jobs,
+            store: Some(folder.store.clone()),
+            fresh: batch.fresh,
+        };
+        reporter.event(
+            &serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }),
+        );
+        let engine = |spec: &Spec, stop: &AtomicBool| {
+            simulate_with_progress(spec, stop, &|pulse| reporter.pulse(pulse))
+        };
+        let mut step = |title: &str, jobs: &[Job], seeds: &[u64]| {
+            let part = reporter.step(title, jobs, seeds.len());
+            run_all(jobs, seeds, &options, &stop, &engine, &|progress| {
+                reporter.run(part, progress);
+            })
+        };
+        let made = make(plan, &mut step);
+        if made.is_err() {
+            reporter.finish();
+        }
+        let mut study = made.map_err(|error| match error {
+            StudyError::Scenario(error) => Failure::from(*error),
+            StudyError::Run(error) => Failure::from(error),
+        })?;
+        study.comparison.document.commit = String::from(env!("FLEETFOOT_COMMIT"));
+        if study.batch.runs.iter().all(Vec::is_empty) {
+            reporter.finish();
+            let stopped = reporter.stopped();
+            common.say(&stopped.unwrap_or_else(|| String::from("Stopped before any run finished.")));
+            return Err(Failure::interrupted());
+        }
+        let written = reporter.writing(|writing| {
+            if !study.batch.interrupted {
+                writing.now("time series of single flows");
+                add_traces(&study.plan, &mut study.comparison, &stop);
+            }
+            writing.now("tables and page");
+            folder.write(&study.comparison)
+        });
+        reporter.finish();
+        written?;
+        for note in &study.comparison.document.notes {
+            reporter.event(&serde_json::json!({ "event": "warning", "message": note }));
+        }
+        reporter.event(&serde_json::json!({
+            "event": "finished",
+            "interrupted": study.batch.interrupted,
+            "computed": study.batch.computed,
+            "reused": study.batch.reused,
+        }));
+        Ok(Finished {
+            interrupted: study.batch.interrupted || stop.load(Ordering::Relaxed),
+            folder: folder.path().to_path_buf(),
+            study,
+        })
     }
-    reporter.event(&serde_json::json!({
-        "event": "finished",
-        "interrupted": study.batch.interrupted,
-        "computed": study.batch.computed,
-        "reused": study.batch.reused,
-    }));
-    Ok(Finished {
-        interrupted: study.batch.interrupted || stop.load(Ordering::Relaxed),
-        folder: folder.path().to_path_buf(),
-        study,
-    })
 }
 
 /// Several networks beside each other.
@@ -248,7 +291,7 @@ fn several(arguments: &Arguments, files: &[PathBuf], common: &Common) -> Result<
     }
     // Every file is read before the first run: a mistake in the last one is reported at once.
     for file in files.iter().filter(|file| !is_capture(file)) {
-        described(arguments, Some(file), common)?;
+        described(&arguments.set, Some(file), common)?;
     }
     let mut finished = Vec::new();
     for file in files {

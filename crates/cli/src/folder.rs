@@ -18,6 +18,18 @@ pub(crate) struct Folder {
 impl Folder {
     /// Opens `path`, or the default folder for a plan with this title and hash.
     pub(crate) fn open(path: Option<&Path>, title: &str, hash: &str, force: bool) -> Result<Folder, Failure> {
+        let path = Folder::claim(path, title, hash, force)?;
+        let store = Store::open(&path.join("runs")).map_err(|error| not_written(&path, &error))?;
+        Ok(Folder { path, store })
+    }
+
+    /// Makes `path`, or the default folder, the one of the plan with this title and hash.
+    pub(crate) fn claim(
+        path: Option<&Path>,
+        title: &str,
+        hash: &str,
+        force: bool,
+    ) -> Result<PathBuf, Failure> {
         let path = path.map_or_else(
             || Path::new("fleetfoot-out").join(format!("{}-{}", slug(title), &hash[..8])),
             Path::to_path_buf,
@@ -31,10 +43,14 @@ impl Folder {
                 "the folder {shown} holds something else; choose another with --out, or overwrite with --force"
             )));
         }
-        let store = Store::open(&path.join("runs"))
-            .and_then(|store| write_atomically(&mark, format!("{hash}\n").as_bytes()).map(|()| store))
-            .map_err(|error| Failure::usage(format!("cannot write to the output folder {shown}: {error}")))?;
-        Ok(Folder { path, store })
+        let made = match fs::create_dir_all(&path) {
+            // A file, or a link to itself: writing into it says what is wrong.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            made => made,
+        };
+        made.and_then(|()| write_atomically(&mark, format!("{hash}\n").as_bytes()))
+            .map_err(|error| not_written(&path, &error))?;
+        Ok(path)
     }
 
     /// Writes everything.
@@ -94,6 +110,13 @@ impl Folder {
     }
 }
 
+fn not_written(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::usage(format!(
+        "cannot write to the output folder {}: {error}",
+        path.display()
+    ))
+}
+
 /// Whether an entry of a folder is what a start leaves that failed before anything ran.
 fn is_begun(entry: &fs::DirEntry) -> bool {
     let empty = || fs::read_dir(entry.path()).is_ok_and(|mut entries| entries.next().is_none());
@@ -104,6 +127,10 @@ fn is_begun(entry: &fs::DirEntry) -> bool {
 /// Names of the files that are written into a folder.
 pub(crate) const WRITTEN: &[&str] = &[
     "plan",
+    "sweep.journal",
+    "sweep.json",
+    "points.csv",
+    "points.parquet",
     "result.json",
     "scenario.toml",
     "command.txt",

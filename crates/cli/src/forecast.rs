@@ -103,7 +103,7 @@ impl Part {
     }
 
     /// `runs_s`: of one run of each job.
-    fn expecting(runs_s: impl IntoIterator<Item = f64>, seeds: usize) -> Part {
+    pub(crate) fn expecting(runs_s: impl IntoIterator<Item = f64>, seeds: usize) -> Part {
         Part {
             jobs: runs_s
                 .into_iter()

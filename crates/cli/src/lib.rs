@@ -31,11 +31,13 @@ mod output;
 mod progress;
 mod proxy;
 mod ranked;
+mod recommend;
 mod reproduce;
 mod router;
 mod run;
 mod session;
 mod shell;
+mod sweep;
 mod table;
 mod target;
 mod testbed;
@@ -76,6 +78,10 @@ enum Verb {
     Run(run::Arguments),
     /// Published figures and tables: what was published beside what is measured, one verdict each.
     Reproduce(reproduce::Arguments),
+    /// One setting to try first: searched for, compared, tried near the described network.
+    Recommend(recommend::Arguments),
+    /// One scenario at many points over all cores: a grid or a sample, resumable, one data set.
+    Sweep(sweep::Arguments),
     /// A published testbed on this machine, between real hosts: measured on real packets, simulated, published.
     Testbed(testbed::Arguments),
     /// Make a scenario of a capture: links, round-trip times, sizes, think times.
@@ -165,6 +171,8 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Verb::Compare(verb) => compare::execute(verb, common),
         Verb::Run(verb) => run::execute(verb, common),
         Verb::Reproduce(verb) => reproduce::execute(verb, common),
+        Verb::Recommend(verb) => recommend::execute(verb, common),
+        Verb::Sweep(verb) => sweep::execute(verb, common),
         Verb::Testbed(verb) => testbed::execute(verb, common),
         Verb::Import(verb) => import::execute(verb, common),
         Verb::Shell(verb) => shell::execute(verb, common),

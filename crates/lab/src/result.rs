@@ -43,6 +43,9 @@ pub struct Document {
     /// The setting to try first; `null` where none is recommended.
     #[serde(default)]
     pub recommended: Option<Recommended>,
+    /// The best setting in the described network, where `recommend` does not recommend it because near that network it is no win.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refuted: Option<String>,
     /// What a reader must know beside the figures, the most important first.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -456,6 +459,15 @@ pub struct GroupInfo {
 }
 
 impl GroupInfo {
+    /// What is known of this group.
+    pub fn of(group: &crate::scenario::Group) -> GroupInfo {
+        GroupInfo {
+            name: group.name.clone(),
+            kind: group.kind.name().to_owned(),
+            latency_sensitive: group.latency_sensitive,
+        }
+    }
+
     /// Its kind; one that is not known counts as transfers.
     pub fn traffic_kind(&self) -> TrafficKind {
         TrafficKind::by_name(&self.kind).unwrap_or(TrafficKind::Transfer)
@@ -536,4 +548,10 @@ pub struct SensitivityPoint {
     pub described_best_win: Option<f64>,
     /// Whether the described network's first variant belongs to the first tier there too.
     pub holds: bool,
+    /// The first tier there; empty where nothing is a win.
+    #[serde(default)]
+    pub first_tier: Vec<String>,
+    /// All that are a win there: they save time, significantly, and more than they harm.
+    #[serde(default)]
+    pub wins: Vec<String>,
 }

@@ -26,6 +26,7 @@ fn compare(text: &str, only: &[&str], sensitivity: bool) -> Case {
     let extent = Extent {
         budget: Some(Budget::Runs(0)),
         sensitivity,
+        only_what_holds: false,
     };
     let study = study(plan, extent, "", &mut |_, jobs, seeds| {
         execute(jobs, seeds, &options, &never, &simulate, &|_| ())

@@ -3,7 +3,7 @@
 use super::ranking::{Rows, WORTHWHILE};
 use super::{Plan, numbers, words};
 use crate::mechanisms::Effort;
-use crate::result::{Document, GroupVersus, Ratio, Recommended, Variant, Versus};
+use crate::result::{Document, GroupVersus, Ratio, Recommended, SensitivityPoint, Variant, Versus};
 use std::cmp::Ordering;
 
 /// The setting to try first, if the table has one.
@@ -28,6 +28,54 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
         seeds: variants[first].runs,
         undecided: rows.open as u64,
     })
+}
+
+/// Leaves only a recommendation that the networks near the described one do not refute: the first of the first tier that belongs to the
+/// first tier there too, else the first that is a win in all of them.
+pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
+    let Some(own) = document.recommended.take() else {
+        return;
+    };
+    let tier: Vec<String> = std::iter::once(&own.variant)
+        .chain(&own.equals)
+        .cloned()
+        .collect();
+    let with_jitter = |name: &String| {
+        document.jittered.as_ref().is_none_or(|jittered| {
+            let mut there = jittered.recommended.iter().chain(&jittered.equals);
+            there.any(|other| other == name)
+        })
+    };
+    let near = |name: &String, of: fn(&SensitivityPoint) -> &Vec<String>| {
+        document.sensitivity.iter().all(|point| of(point).contains(name)) && with_jitter(name)
+    };
+    let best = tier.iter().find(|name| near(name, |point| &point.first_tier));
+    let chosen = best.or_else(|| tier.iter().find(|name| near(name, |point| &point.wins)));
+    let Some(chosen) = chosen.cloned() else {
+        document.refuted = Some(own.variant);
+        return;
+    };
+    for point in &mut document.sensitivity {
+        point.holds = point.first_tier.contains(&chosen);
+        if chosen != own.variant {
+            // It is of the other one.
+            point.described_best_win = None;
+        }
+    }
+    if let Some(jittered) = &mut document.jittered {
+        jittered.holds = true;
+    }
+    let index = plan.variants.iter().position(|variant| variant.name == chosen);
+    document.recommended = match index {
+        Some(index) if chosen != own.variant => Some(Recommended {
+            equals: tier.iter().filter(|name| **name != chosen).cloned().collect(),
+            places: places(plan, index),
+            matters: part_that_matters(plan, &document.variants, index).map(|part| part_place(plan, part)),
+            variant: chosen,
+            ..own
+        }),
+        _ => Some(own),
+    };
 }
 
 /// Whether an answer holds elsewhere: the setting belongs to the first tier there too; without one, where there is none either.
@@ -119,6 +167,9 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     if rows.same_seeds {
         return same_seeds(document);
     }
+    if let Some(refuted) = &document.refuted {
+        return not_near(refuted, document);
+    }
     let Some(recommended) = &document.recommended else {
         return nothing(rows, variants);
     };
@@ -152,20 +203,27 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
             ),
         });
     }
-    let refuted: Vec<&str> = document
-        .sensitivity
-        .iter()
-        .filter(|point| !point.holds)
-        .map(|point| point.change.as_str())
-        .collect();
-    if !refuted.is_empty() {
-        text.push_str(&format!(
-            " It does not hold near this network: not with {}.",
-            refuted.join(", nor with ")
-        ));
-    } else if !document.sensitivity.is_empty() {
-        text.push_str(" It holds in every network tried near this one.");
-    }
+    let better: Vec<&SensitivityPoint> = document.sensitivity.iter().filter(|point| !point.holds).collect();
+    text.push_str(&match (better.as_slice(), plan.choice().search) {
+        ([], _) if document.sensitivity.is_empty() => String::new(),
+        ([], _) => String::from(" It holds in every network tried near this one."),
+        (better, None) => {
+            let changes: Vec<&str> = better.iter().map(|point| point.change.as_str()).collect();
+            format!(
+                " It does not hold near this network: not with {}.",
+                changes.join(", nor with ")
+            )
+        }
+        (better, Some(_)) => {
+            let words = better
+                .iter()
+                .map(|point| format!("{} with {}", point.best, point.change));
+            format!(
+                " It saves time in every network tried near this one, though others save more in some: {}.",
+                words.collect::<Vec<_>>().join(", ")
+            )
+        }
+    });
     text.push_str(&elsewhere(plan, variants, variant));
     text
 }
@@ -356,6 +414,28 @@ fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option
     others.sort_by_key(|variant| variant.versus.as_ref().map_or(u64::MAX, |versus| versus.rank));
     let best = others.first()?;
     Some((own, words::in_short(&best.name, best.versus.as_ref()?)))
+}
+
+/// The answer where what is best here is not among the best near here.
+fn not_near(best: &str, document: &Document) -> String {
+    let versus = document.variants.iter().find(|variant| variant.name == best);
+    let versus = versus.and_then(|variant| variant.versus.as_ref());
+    let here = versus.map_or_else(String::new, |versus| {
+        format!(" ({})", words::in_short(best, versus))
+    });
+    let against: Vec<String> = document
+        .sensitivity
+        .iter()
+        .filter(|point| !point.wins.iter().any(|name| name == best))
+        .map(|point| match point.wins.is_empty() {
+            true => format!("with {} nothing is one", point.change),
+            false => format!("with {} the best is {}", point.change, point.best),
+        })
+        .collect();
+    format!(
+        "Nothing is recommended: {best} is best in the described network{here}, and neither it nor what is equal to it is a win in every network near it: {}. Measure rate, round-trip time and load, and describe them closer.",
+        against.join("; ")
+    )
 }
 
 /// The answer where every seed of the baseline is the same run.

@@ -11,6 +11,7 @@ pub mod place;
 mod plan;
 mod ranking;
 mod remarks;
+pub mod search;
 mod senders;
 pub mod sensitivity;
 mod significance;
@@ -23,7 +24,7 @@ pub mod turn_on;
 pub mod words;
 
 pub use groups::json;
-pub use plan::{Choice, Plan, Planned};
+pub use plan::{Candidate, Choice, Plan, Planned};
 
 use crate::metrics::units::LOOKUP_SOURCE;
 use crate::result::{
@@ -132,6 +133,7 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
         lookup_energy_source: LOOKUP_SOURCE.to_owned(),
         answer: String::new(),
         recommended,
+        refuted: None,
         notes: Vec::new(),
         fit: plan.described.fit.clone(),
         interrupted: batch.interrupted,
@@ -151,16 +153,7 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
         hash: plan.hash(),
         scenario_toml: plan.scenario.to_toml(),
         command: command.to_owned(),
-        groups: plan
-            .described
-            .groups
-            .iter()
-            .map(|group| GroupInfo {
-                name: group.name.clone(),
-                kind: group.kind.name().to_owned(),
-                latency_sensitive: group.latency_sensitive,
-            })
-            .collect(),
+        groups: plan.described.groups.iter().map(GroupInfo::of).collect(),
         links: first.spec.links.iter().map(link_info).collect(),
         bottleneck,
         pairs: first

@@ -8,13 +8,14 @@
 //!
 //! Links that only count up (`access-0`, `access-1`...) and are alike in rate and queue are one place.
 
+use crate::mechanisms::{self, Mechanism};
 use crate::result::{RunData, Standing};
-use crate::scenario::Resolved;
+use crate::scenario::{Resolved, Setting, Site};
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::output::Histogram;
-use fleetfoot_sim::spec::{LinkRate, LinkSpec};
+use fleetfoot_sim::spec::{LinkRate, LinkSpec, NodeId};
 use std::collections::BTreeMap;
 
 /// Drops that a queue decides on; others are the wire's.
@@ -75,7 +76,7 @@ pub fn places(resolved: &Resolved) -> Vec<Place> {
     let links = &resolved.spec.links;
     let mut order: Vec<Vec<usize>> = Vec::new();
     let mut alike: BTreeMap<(String, bool, String), usize> = BTreeMap::new();
-    let host = |id: fleetfoot_sim::spec::NodeId| {
+    let host = |id: NodeId| {
         let nodes = &resolved.spec.nodes;
         nodes.get(id.0 as usize).is_some_and(|node| node.host)
     };
@@ -180,8 +181,7 @@ fn two_way(resolved: &Resolved) -> bool {
     let [forward, back] = bottleneck.as_slice() else {
         return false;
     };
-    let left =
-        |node: fleetfoot_sim::spec::NodeId| resolved.spec.nodes[node.0 as usize].name.starts_with("left-");
+    let left = |node: NodeId| resolved.spec.nodes[node.0 as usize].name.starts_with("left-");
     forward.rate != back.rate
         || resolved
             .spec
@@ -317,6 +317,60 @@ pub fn selected(places: &[Place], selectors: &[String]) -> Result<Vec<usize>, St
     chosen.sort_unstable();
     chosen.dedup();
     Ok(chosen)
+}
+
+/// The places of the links that the scenario names as its bottleneck, else of the links between routers, else all.
+pub(super) fn named(described: &Resolved, places: &[Place]) -> Vec<usize> {
+    let links = &described.spec.links;
+    let of = |wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
+        (0..places.len())
+            .filter(|&place| places[place].links.iter().any(|&link| wanted(link)))
+            .collect()
+    };
+    let router = |node: NodeId| !described.spec.nodes[node.0 as usize].host;
+    let named = of(&|link| described.run.bottleneck.contains(&links[link].name));
+    let between = || of(&|link| router(links[link].from) && router(links[link].to));
+    [named, between()]
+        .into_iter()
+        .find(|chosen| !chosen.is_empty())
+        .unwrap_or_else(|| (0..places.len()).collect())
+}
+
+/// The mechanisms whose settings a setting contains; one that a larger one contains adds nothing.
+pub(super) fn contained(set: &Setting, described: &Resolved) -> Vec<&'static Mechanism> {
+    let given: Vec<(&str, &toml::Value)> = set.iter().collect();
+    let places = places(described);
+    let all: Vec<usize> = named(described, &places)
+        .into_iter()
+        .flat_map(|place| places[place].links.clone())
+        .collect();
+    let (forward, back): (Vec<usize>, Vec<usize>) =
+        all.iter().partition(|&&link| described.spec.links[link].forward);
+    // A variant of a file writes the queue of both directions, or of one of them; what is inherited it does not write out.
+    let sites = [all, forward, back].map(|links| Site::new(described, &links));
+    let contains = |entry: &Mechanism| {
+        sites.iter().any(|site| {
+            let wanted = entry.setting(described, site);
+            let mut keys = wanted
+                .iter()
+                .filter(|(path, _)| !path.ends_with(".queue"))
+                .peekable();
+            keys.peek().is_some() && keys.all(|pair| given.contains(&pair))
+        })
+    };
+    let found: Vec<&'static Mechanism> = mechanisms::ENTRIES
+        .iter()
+        .filter(|entry| contains(entry))
+        .collect();
+    found
+        .iter()
+        .filter(|entry| {
+            !found.iter().any(|larger| {
+                larger.set.len() > entry.set.len() && entry.set.iter().all(|pair| larger.set.contains(pair))
+            })
+        })
+        .copied()
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! What to run: the scenario as described and what it is compared with.
 
-use super::place::{self, Place};
+use super::place::{self, Place, contained, named};
+use super::search::Wish;
 use super::senders::{group_side, senders};
 use crate::identity;
 use crate::mechanisms::{self, Mechanism};
 use crate::result::{Inapplicable, RunData, Senders, Standing};
 use crate::run::{Demand, Job};
 use crate::scenario::{BASELINE, Error, ErrorKind, Resolved, Scenario, Setting, Site};
-use fleetfoot_sim::spec::NodeId;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -48,6 +48,8 @@ pub struct Planned {
     pub places: Vec<usize>,
     /// The senders it changes.
     pub senders: Option<Senders>,
+    /// A parameter of the queues it changes with another value than the mechanisms', in a search.
+    pub tuned: Option<(&'static str, toml::Value)>,
     /// Name of the variant of which it is a part: the same mechanism at one place only, or on one side only.
     pub part_of: Option<String>,
 }
@@ -62,6 +64,7 @@ impl Planned {
             mechanisms: Vec::new(),
             places: Vec::new(),
             senders: None,
+            tuned: None,
             part_of: None,
         }
     }
@@ -78,10 +81,25 @@ pub struct Choice {
     pub only: Vec<String>,
     /// The places that queue mechanisms are applied to, as LINK or LINK:DIRECTION; empty: where queues stand.
     pub places: Vec<String>,
+    /// What is searched for; `None`: nothing, everything is compared.
+    pub search: Option<Wish>,
+    /// What the search is left with, in place of all these.
+    pub candidates: Vec<Candidate>,
     /// The first seed, instead of the scenario's.
     pub seed: Option<u64>,
     /// Number of seeds, instead of the scenario's.
     pub seeds: Option<u32>,
+}
+
+/// Something that a search tries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// A variant of the file; `None` for registered mechanisms.
+    pub variant: Option<String>,
+    /// The mechanisms, all together.
+    pub mechanisms: Vec<&'static str>,
+    /// A parameter of the queue with another value than the mechanism's own.
+    pub tuned: Option<(&'static str, toml::Value)>,
 }
 
 impl Plan {
@@ -141,6 +159,12 @@ impl Plan {
     /// Whether any group waits for its transfers.
     pub fn waits(&self) -> bool {
         self.described.groups.iter().any(|group| group.latency_sensitive)
+    }
+
+    /// The same with another choice, before anything is added.
+    pub(super) fn choosing(mut self, choice: Choice) -> Plan {
+        self.choice = choice;
+        self
     }
 
     /// What was chosen.
@@ -329,12 +353,18 @@ impl Plan {
     }
 
     fn add_variants(&mut self) -> Result<(), Error> {
+        for candidate in self.choice.candidates.clone() {
+            self.add_candidate(&candidate)?;
+        }
+        if !self.choice.candidates.is_empty() {
+            return Ok(());
+        }
         let named: Vec<_> = self.scenario.variants().to_vec();
         if let Some(wanted) = self.wanted()? {
             for one in wanted {
                 match one {
                     Wanted::Variant(index) => self.add_variant(index)?,
-                    Wanted::Mechanisms(parts) => self.add(&parts, None),
+                    Wanted::Mechanisms(parts) => self.add(&parts, None, None),
                 }
             }
             return Ok(());
@@ -344,13 +374,13 @@ impl Plan {
         }
         if named.is_empty() {
             for mechanism in mechanisms::ENTRIES {
-                self.add(&[mechanism], None);
+                self.add(&[mechanism], None, None);
             }
         }
         if self.choice.pairs {
             for (first, second) in mechanisms::PAIRS {
                 if let (Some(first), Some(second)) = (mechanisms::find(first), mechanisms::find(second)) {
-                    self.add(&[first, second], None);
+                    self.add(&[first, second], None, None);
                 }
             }
         }
@@ -366,22 +396,45 @@ impl Plan {
         if whole.mechanisms.is_empty() || whole.part_of.is_some() {
             return;
         }
+        let tuned = whole.tuned.clone();
         let queues = whole.mechanisms.iter().any(|part| part.changes_queues());
         if queues && self.chosen.len() > 1 {
             for place in self.chosen.clone() {
                 let part = Part::Place(place);
-                self.add(&whole.mechanisms, Some((name, part)));
+                self.add(&whole.mechanisms, tuned.as_ref(), Some((name, part)));
             }
         }
         if !queues && whole.senders == Some(Senders::Both) {
             for side in [Senders::Servers, Senders::Clients] {
-                self.add(&whole.mechanisms, Some((name, Part::Side(side))));
+                self.add(&whole.mechanisms, tuned.as_ref(), Some((name, Part::Side(side))));
             }
         }
     }
 
-    fn add(&mut self, parts: &[&'static Mechanism], part: Option<(&str, Part)>) {
+    fn add_candidate(&mut self, candidate: &Candidate) -> Result<(), Error> {
+        if let Some(name) = &candidate.variant {
+            let named = self.scenario.variants().iter();
+            let index = named.clone().position(|variant| variant.name == *name);
+            return index.map_or(Ok(()), |index| self.add_variant(index));
+        }
+        let names = candidate.mechanisms.iter();
+        let parts: Vec<&'static Mechanism> = names.filter_map(|name| mechanisms::find(name)).collect();
+        self.add(&parts, candidate.tuned.as_ref(), None);
+        Ok(())
+    }
+
+    /// `tuned` is a parameter of the queues that the mechanisms change, with its value.
+    fn add(
+        &mut self,
+        parts: &[&'static Mechanism],
+        tuned: Option<&(&'static str, toml::Value)>,
+        part: Option<(&str, Part)>,
+    ) {
         let mut name = parts.iter().map(|part| part.name).collect::<Vec<_>>().join(" + ");
+        if let Some((key, value)) = tuned {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            name = format!("{name} ({key} = {value})");
+        }
         let places = match part {
             Some((_, Part::Place(place))) => {
                 name = format!("{name} at {} only", self.places[place].name);
@@ -397,6 +450,10 @@ impl Plan {
         let set = parts.iter().fold(Setting::none(), |set, part| {
             set.and(&part.setting(&self.described, &site))
         });
+        let set = match tuned {
+            Some((key, value)) => site.with(set, key, value),
+            None => set,
+        };
         let set = match part {
             Some((_, Part::Side(side))) => self.on_side(&set, side),
             _ => set,
@@ -417,6 +474,7 @@ impl Plan {
             Ok(resolved) => {
                 let mut planned = self.planned(name, set, resolved, parts.to_vec());
                 planned.part_of = whole;
+                planned.tuned = tuned.cloned();
                 self.variants.push(planned);
             }
             // A part that changes nothing says nothing: the whole is the other part.
@@ -439,6 +497,7 @@ impl Plan {
             places: place::changed(&self.described, &resolved, &self.places),
             senders: senders(&self.described, &resolved),
             part_of: None,
+            tuned: None,
             name,
             set,
             resolved,
@@ -482,23 +541,29 @@ impl Plan {
     pub fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         let single = self.variants.first().map_or("", |variant| variant.name.as_str());
-        let choice = Choice {
-            seed: None,
-            seeds: None,
-            single: None,
-            ..self.choice.clone()
-        };
+        let Choice {
+            pairs, only, places, ..
+        } = &self.choice;
+        // Seeds and what is run come in below; the words are those of old, so that folders keep their names.
+        let choice = format!(
+            "Choice {{ pairs: {pairs}, single: None, only: {only:?}, places: {places:?}, seed: None, seeds: None }}"
+        );
+        let search = self
+            .choice
+            .search
+            .map_or_else(String::new, |wish| format!("{wish:?}"));
         for text in [
             env!("CARGO_PKG_VERSION"),
             self.scenario.title(),
             single,
             &self.scenario.to_toml(),
             &identity::of(&self.described.spec),
-            &format!("{choice:?}"),
+            &choice,
         ] {
             hasher.update(text.as_bytes());
             hasher.update(&[0]);
         }
+        hasher.update(search.as_bytes());
         for seed in &self.seeds {
             hasher.update(&seed.to_le_bytes());
         }
@@ -520,58 +585,4 @@ enum Part {
     Place(usize),
     /// Its senders on one side only.
     Side(Senders),
-}
-
-/// The places of the links that the scenario names as its bottleneck, else of the links between routers, else all.
-fn named(described: &Resolved, places: &[Place]) -> Vec<usize> {
-    let links = &described.spec.links;
-    let of = |wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
-        (0..places.len())
-            .filter(|&place| places[place].links.iter().any(|&link| wanted(link)))
-            .collect()
-    };
-    let router = |node: NodeId| !described.spec.nodes[node.0 as usize].host;
-    let named = of(&|link| described.run.bottleneck.contains(&links[link].name));
-    let between = || of(&|link| router(links[link].from) && router(links[link].to));
-    [named, between()]
-        .into_iter()
-        .find(|chosen| !chosen.is_empty())
-        .unwrap_or_else(|| (0..places.len()).collect())
-}
-
-/// The mechanisms whose settings a setting contains; one that a larger one contains adds nothing.
-fn contained(set: &Setting, described: &Resolved) -> Vec<&'static Mechanism> {
-    let given: Vec<(&str, &toml::Value)> = set.iter().collect();
-    let places = place::places(described);
-    let all: Vec<usize> = named(described, &places)
-        .into_iter()
-        .flat_map(|place| places[place].links.clone())
-        .collect();
-    let (forward, back): (Vec<usize>, Vec<usize>) =
-        all.iter().partition(|&&link| described.spec.links[link].forward);
-    // A variant of a file writes the queue of both directions, or of one of them; what is inherited it does not write out.
-    let sites = [all, forward, back].map(|links| Site::new(described, &links));
-    let contains = |entry: &Mechanism| {
-        sites.iter().any(|site| {
-            let wanted = entry.setting(described, site);
-            let mut keys = wanted
-                .iter()
-                .filter(|(path, _)| !path.ends_with(".queue"))
-                .peekable();
-            keys.peek().is_some() && keys.all(|pair| given.contains(&pair))
-        })
-    };
-    let found: Vec<&'static Mechanism> = mechanisms::ENTRIES
-        .iter()
-        .filter(|entry| contains(entry))
-        .collect();
-    found
-        .iter()
-        .filter(|entry| {
-            !found.iter().any(|larger| {
-                larger.set.len() > entry.set.len() && entry.set.iter().all(|pair| larger.set.contains(pair))
-            })
-        })
-        .copied()
-        .collect()
 }

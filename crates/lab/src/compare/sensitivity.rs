@@ -206,7 +206,21 @@ pub fn judge(change: String, plan: &Plan, batch: &Batch, described: &Comparison)
     let own = described.document.recommended.as_ref();
     let holds = super::answer::holds(own, there.recommended.as_ref());
     let best = first.map_or_else(String::new, |variant| variant.name.clone());
+    let first_tier = there.recommended.iter();
+    let first_tier = first_tier.flat_map(|one| std::iter::once(&one.variant).chain(&one.equals));
     SensitivityPoint {
+        first_tier: first_tier.cloned().collect(),
+        wins: there
+            .variants
+            .iter()
+            .filter(|variant| {
+                variant
+                    .versus
+                    .as_ref()
+                    .is_some_and(|versus| versus.tier.is_some())
+            })
+            .map(|variant| variant.name.clone())
+            .collect(),
         change,
         places: Vec::new(),
         best_win: win(&best),

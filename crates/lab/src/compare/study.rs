@@ -31,6 +31,8 @@ pub struct Extent {
     pub budget: Option<Budget>,
     /// Also the networks near this one.
     pub sensitivity: bool,
+    /// Recommend only what belongs to the first tier in those networks too.
+    pub only_what_holds: bool,
 }
 
 /// Why a comparison could not be made.
@@ -86,11 +88,24 @@ pub fn study(
             batch: total,
         });
     }
-    let scenario = baseline.scenario.clone();
-    let choice = baseline.choice().clone();
-    let mut plan = baseline.with_baseline(&runs)?;
+    let plan = baseline.with_baseline(&runs)?;
     let batch = run("variants", &plan.jobs()[1..], &plan.seeds)?;
     join_variants(&mut total, batch);
+    decide(plan, total, extent, started, command, run)
+}
+
+/// The rest of a comparison whose variants were run: more seeds for the best, their parts, jitter, the networks near this one.
+pub(super) fn decide(
+    mut plan: Plan,
+    mut total: Batch,
+    extent: Extent,
+    started: Instant,
+    command: &str,
+    run: &mut Runner<'_>,
+) -> Result<Study, StudyError> {
+    let scenario = plan.scenario.clone();
+    let choice = plan.choice().clone();
+    let described = total.runs.first().cloned().unwrap_or_default();
     let mut rows = ranked(&plan, &total).rows;
     if !total.interrupted && !rows.same_seeds {
         more_seeds(&plan, extent.budget, started, &mut total, &mut rows, run)?;
@@ -106,7 +121,10 @@ pub fn study(
         comparison.document.jittered = jittered(&scenario, &choice, &set, &comparison, &mut total, run)?;
     }
     if extent.sensitivity && !total.interrupted {
-        sensitivity(&plan, &runs, &mut comparison, &mut total, run)?;
+        sensitivity(&plan, &described, &mut comparison, &mut total, run)?;
+    }
+    if extent.only_what_holds && !total.interrupted {
+        super::answer::keep_what_holds(&plan, &mut comparison.document);
     }
     comparison.document.interrupted = total.interrupted;
     super::conclude(&plan, &rows, &total, &mut comparison);
@@ -186,7 +204,7 @@ fn acts_elsewhere(plan: &Plan, there: &Plan) -> bool {
 }
 
 /// Adds the counts and times of a step.
-fn count(total: &mut Batch, batch: &Batch) {
+pub(super) fn count(total: &mut Batch, batch: &Batch) {
     total.computed += batch.computed;
     total.reused += batch.reused;
     total.cpu_s += batch.cpu_s;

@@ -104,6 +104,7 @@ impl Study {
                 answer: table.answer(self),
                 notes: table.notes(),
                 interrupted,
+                refuted: None,
                 recommended,
                 live: Some(Live {
                     command: self.command.clone(),

@@ -218,6 +218,11 @@ impl Mechanism {
         self.set.iter().any(|(path, _)| path.starts_with(QUEUE_KEYS))
     }
 
+    /// Whether it changes hosts.
+    pub fn changes_senders(&self) -> bool {
+        self.set.iter().any(|(path, _)| !path.starts_with(QUEUE_KEYS))
+    }
+
     /// Paths and values as one writes them for the bottleneck of a scenario.
     pub fn as_written(&self) -> impl Iterator<Item = (String, Preset)> {
         self.set.iter().map(|&(path, value)| {

@@ -11,7 +11,12 @@ use minijinja::Environment;
 use serde_json::json;
 
 const TEMPLATE: &str = include_str!("../../assets/chapters.html.j2");
-const STYLE: &str = include_str!("../../assets/report.bundle.css");
+/// Style of pages whose figures are plain SVG.
+pub(crate) const STYLE: &str = concat!(
+    include_str!("../../assets/report.bundle.css"),
+    "\n",
+    include_str!("../../assets/figures.css")
+);
 
 /// An experiment with its figures.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Tables as CSV: a header of column names, then one line per row; an empty field is no value.
 
-use super::table::{self, Cell, Row};
+use super::table::{self, Cell, Cells, Row, Table};
 use crate::result::Comparison;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -26,9 +26,21 @@ fn write_file<R: Row>(directory: &Path, rows: impl Iterator<Item = R>) -> io::Re
 /// # Errors
 /// What `output` says.
 pub fn write_rows<R: Row>(output: impl Write, rows: impl Iterator<Item = R>) -> io::Result<()> {
+    write_table(output, &R::table(), rows)
+}
+
+/// Writes `rows` of `table` with their header.
+///
+/// # Errors
+/// What `output` says.
+pub fn write_table(
+    output: impl Write,
+    table: &Table,
+    rows: impl Iterator<Item = impl Cells>,
+) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(output);
-    let columns = R::table().columns;
-    writer.write_record(columns.iter().map(|column| column.name))?;
+    let columns = &table.columns;
+    writer.write_record(columns.iter().map(|column| column.name.as_bytes()))?;
     let mut text = String::new();
     for row in rows {
         let mut cells = Vec::with_capacity(columns.len());

@@ -21,7 +21,7 @@ pub mod live;
 pub mod parquet;
 pub mod pcapng;
 pub mod table;
-mod text;
+pub(crate) mod text;
 pub mod time_series;
 pub mod trace;
 

@@ -2,7 +2,7 @@
 //!
 //! The file's metadata say where it is from: `fleetfoot.schema`, `.version`, `.scenario`, `.hash`, `.seeds`, `.command`.
 
-use super::table::{self, Cell, Kind, Row};
+use super::table::{self, Cell, Cells, Kind, Row, Table};
 use crate::result::Comparison;
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
@@ -64,10 +64,29 @@ pub fn write_rows<R: Row>(
     rows: impl Iterator<Item = R>,
     about: &[(String, String)],
 ) -> io::Result<()> {
-    let columns = R::table().columns;
+    write_table(output, &R::table(), rows, about)
+}
+
+/// Writes `rows` of `table` with `about` as the file's metadata.
+///
+/// # Errors
+/// What `output` says.
+pub fn write_table(
+    output: impl Write + Send,
+    table: &Table,
+    rows: impl Iterator<Item = impl Cells>,
+    about: &[(String, String)],
+) -> io::Result<()> {
+    let columns = &table.columns;
     let fields = columns
         .iter()
-        .map(|column| Field::new(column.name, data_type(column.kind), column.kind != Kind::Text))
+        .map(|column| {
+            Field::new(
+                column.name.as_ref(),
+                data_type(column.kind),
+                column.kind != Kind::Text,
+            )
+        })
         .collect::<Vec<_>>();
     let schema = Arc::new(Schema::new(fields));
     let metadata = about

@@ -27,7 +27,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Its name, with the unit where there is one.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it holds.
     pub kind: Kind,
     /// Its unit, empty for text and counts.
@@ -42,7 +42,7 @@ pub(crate) fn counter_columns() -> impl Iterator<Item = Column> {
         let sentence = counter.definition.trim();
         let (first, rest) = sentence.split_at(sentence.len().min(1));
         Column {
-            name: counter.name,
+            name: counter.name.into(),
             kind: Kind::Integer,
             unit: if counter.name.ends_with("_bytes") { "B" } else { "" },
             definition: (first.to_lowercase() + rest.trim_end_matches('.')).into(),
@@ -74,13 +74,16 @@ pub enum Cell<'a> {
     Number(f64),
 }
 
-/// A row of a table.
-pub trait Row {
-    /// Its table.
-    fn table() -> Table;
-
+/// The values of a row.
+pub trait Cells {
     /// Appends the values, in the order of the columns.
     fn cells<'a>(&'a self, cells: &mut Vec<Cell<'a>>);
+}
+
+/// A row of a table.
+pub trait Row: Cells {
+    /// Its table.
+    fn table() -> Table;
 }
 
 /// Defines a table: for each column its name, kind, unit, definition and value; at `counters(x)` a column for each reported
@@ -92,8 +95,8 @@ macro_rules! table {
         impl $crate::report::table::Row for $row {
             fn table() -> $crate::report::table::Table {
                 use $crate::report::table::{Column, Kind};
-                let column = |name, kind, unit, definition: &'static str| Column {
-                    name,
+                let column = |name: &'static str, kind, unit, definition: &'static str| Column {
+                    name: name.into(),
                     kind,
                     unit,
                     definition: definition.into(),
@@ -107,7 +110,9 @@ macro_rules! table {
                     columns: columns.collect(),
                 }
             }
+        }
 
+        impl $crate::report::table::Cells for $row {
             fn cells<'a>(&'a self, cells: &mut Vec<$crate::report::table::Cell<'a>>) {
                 let $this = self;
                 cells.extend([$( $crate::report::table::Cell::from($value), )*]);
@@ -269,14 +274,20 @@ table! { RunRow<'_>, r, "runs", "one traffic group of one run (variant and seed)
 pub fn runs(comparison: &Comparison) -> impl Iterator<Item = RunRow<'_>> {
     let measured_s = comparison.duration_s - comparison.warmup_s;
     comparison.variants.iter().flat_map(move |variant| {
-        variant.runs.iter().flat_map(move |run| {
-            comparison
-                .groups
-                .iter()
-                .zip(&run.output.groups)
-                .map(move |(group, output)| run_row(&variant.name, run, group, output, measured_s))
-        })
+        let of_run = move |run| groups_of_run(&variant.name, run, &comparison.groups, measured_s);
+        variant.runs.iter().flat_map(of_run)
     })
+}
+
+/// Every group of one run, measured for so long (s).
+pub(crate) fn groups_of_run<'a>(
+    variant: &'a str,
+    run: &'a RunData,
+    groups: &'a [GroupInfo],
+    measured_s: f64,
+) -> impl Iterator<Item = RunRow<'a>> {
+    let groups = groups.iter().zip(&run.output.groups);
+    groups.map(move |(group, output)| run_row(variant, run, group, output, measured_s))
 }
 
 fn run_row<'a>(
@@ -377,18 +388,24 @@ table! { LinkRow<'_>, l, "links", "one direction of one link of one run, measure
 pub fn links(comparison: &Comparison) -> impl Iterator<Item = LinkRow<'_>> {
     let measured_s = comparison.duration_s - comparison.warmup_s;
     comparison.variants.iter().flat_map(move |variant| {
-        variant.runs.iter().flat_map(move |run| {
-            comparison
-                .links
-                .iter()
-                .zip(&run.output.links)
-                .map(move |(link, output)| LinkRow {
-                    variant: &variant.name,
-                    seed: run.seed,
-                    link,
-                    output,
-                    measured_s,
-                })
-        })
+        let of_run = move |run| links_of_run(&variant.name, run, &comparison.links, measured_s);
+        variant.runs.iter().flat_map(of_run)
+    })
+}
+
+/// Every link of one run, measured for so long (s).
+pub(crate) fn links_of_run<'a>(
+    variant: &'a str,
+    run: &'a RunData,
+    links: &'a [LinkInfo],
+    measured_s: f64,
+) -> impl Iterator<Item = LinkRow<'a>> {
+    let links = links.iter().zip(&run.output.links);
+    links.map(move |(link, output)| LinkRow {
+        variant,
+        seed: run.seed,
+        link,
+        output,
+        measured_s,
     })
 }

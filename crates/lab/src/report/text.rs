@@ -1,7 +1,7 @@
 //! Numbers as a reader likes them: three significant digits and the nearest unit.
 
 /// Three significant digits without an exponent.
-pub(super) fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude >= 99.95 || magnitude == 0.0 {
         format!("{value:.0}")

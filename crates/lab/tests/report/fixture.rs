@@ -86,6 +86,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
             question: "What would make the short transfers on this network finish sooner, and what would it cost everyone else?".to_owned(),
             lookup_energy_source: fleetfoot_lab::metrics::units::LOOKUP_SOURCE.to_owned(),
             answer: format!("Try fq-codel at the uplink, 10.5 Mbit/s: pages and calls finish on average 41 % sooner, and nobody is harmed. Equal within error: drr. {HOSTILE}"),
+            refuted: None,
             recommended: Some(fleetfoot_lab::result::Recommended {
                 variant: "fq-codel".to_owned(),
                 equals: vec!["drr".to_owned()],
@@ -128,6 +129,8 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
             }],
             sensitivity: vec![
                 SensitivityPoint {
+                    first_tier: Vec::new(),
+                    wins: Vec::new(),
                     places: Vec::new(),
                     change: "bottleneck rate x 0.5".to_owned(),
                     best: "fq-codel".to_owned(),
@@ -136,6 +139,8 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
                     holds: true,
                 },
                 SensitivityPoint {
+                    first_tier: Vec::new(),
+                    wins: Vec::new(),
                     places: Vec::new(),
                     change: "load x 2".to_owned(),
                     best: "pie".to_owned(),

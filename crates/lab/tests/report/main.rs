@@ -384,7 +384,11 @@ fn csv_has_the_columns_of_the_tables_and_a_row_for_each_flow() {
         let header = reader.headers().expect("a header").clone();
         assert_eq!(
             header.iter().collect::<Vec<_>>(),
-            table.columns.iter().map(|c| c.name).collect::<Vec<_>>()
+            table
+                .columns
+                .iter()
+                .map(|c| c.name.to_string())
+                .collect::<Vec<_>>()
         );
         let records = reader
             .records()
@@ -587,6 +591,7 @@ fn the_dictionary_has_every_field_of_the_result() {
     let comparison = comparison(3, 2, 30);
     let mut document = comparison.document;
     document.timing = Some(fleetfoot_lab::result::Timing::default());
+    document.refuted = Some(String::from("fq-codel"));
     // What a real program adds.
     let live = live::result(&["drop-tail"], 1).document;
     document.live = live.live;

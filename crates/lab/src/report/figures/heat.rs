@@ -1,6 +1,6 @@
 //! Heat maps: a panel for each check, a cell for each point of the sweep.
 
-use super::canvas::{Anchor, Canvas, WIDTH, width_of, wrapped};
+use super::canvas::{Anchor, Canvas, Figure, WIDTH, width_of, wrapped};
 use crate::report::text::short;
 
 const GOOD: &str = "#56B4E9";
@@ -8,34 +8,53 @@ const BAD: &str = "#E69F00";
 
 /// A cell: what was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Cell {
-    pub(super) value: f64,
-    pub(super) ends: Option<[f64; 2]>,
+pub struct Cell {
+    /// The value.
+    pub value: f64,
+    /// The ends of its 95 % interval.
+    pub ends: Option<[f64; 2]>,
 }
 
 /// The cells of a check, row by row; `None` where the sweep has no point.
 #[derive(Clone, Debug)]
-pub(super) struct Panel {
-    pub(super) title: String,
+pub struct Panel {
+    /// What it shows.
+    pub title: String,
     /// Whether the values are ratios to another variant: 1 is no change.
-    pub(super) ratio: bool,
+    pub ratio: bool,
     /// Whether they are quotients of two things of one run: 1 is equal. All panels have one scale then.
-    pub(super) quotient: bool,
-    pub(super) cells: Vec<Vec<Option<Cell>>>,
+    pub quotient: bool,
+    /// Row by row.
+    pub cells: Vec<Vec<Option<Cell>>>,
 }
 
 /// Words of rows and columns; those of columns in levels, the outermost first.
 #[derive(Clone, Debug)]
-pub(super) struct Frame {
-    pub(super) row_name: String,
-    pub(super) rows: Vec<String>,
-    pub(super) column_names: Vec<String>,
-    pub(super) columns: Vec<Vec<String>>,
-    pub(super) lower_is_better: Option<bool>,
+pub struct Frame {
+    /// What the rows are.
+    pub row_name: String,
+    /// The words of each row.
+    pub rows: Vec<String>,
+    /// What the columns are, the outermost level first.
+    pub column_names: Vec<String>,
+    /// The words of each column, one for each level.
+    pub columns: Vec<Vec<String>>,
+    /// Whether a lower value is the better one, where that is known.
+    pub lower_is_better: Option<bool>,
 }
 
 const ROW: f64 = 26.0;
 const HEADER: f64 = 18.0;
+
+/// A figure of these panels.
+pub fn figure(name: &str, title: &str, text: &str, panels: &[Panel], frame: &Frame) -> Figure {
+    Figure {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        text: text.to_owned(),
+        canvas: draw(panels, frame),
+    }
+}
 
 /// The panels, as many in a row as find room.
 pub(super) fn draw(panels: &[Panel], frame: &Frame) -> Canvas {

@@ -1,35 +1,52 @@
 //! Lines: completion times in ascending order, checks against a path of the sweep, curves of an analysis.
 
 use super::axis::{Axis, tick};
-use super::canvas::{Anchor, Canvas, Entry, WIDTH, legend, width_of, wrapped};
+use super::canvas::{Anchor, Canvas, Entry, Figure, WIDTH, legend, width_of, wrapped};
 use crate::report::charts;
 
 /// A line and, where there are any, the intervals of its points.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    pub(super) name: String,
-    pub(super) points: Vec<[f64; 2]>,
-    pub(super) intervals: Vec<[f64; 2]>,
+pub struct Line {
+    /// Its name in the legend.
+    pub name: String,
+    /// Places and values.
+    pub points: Vec<[f64; 2]>,
+    /// The ends of the 95 % interval of each point; empty without.
+    pub intervals: Vec<[f64; 2]>,
     /// Its points are few and are marked.
-    pub(super) marked: bool,
+    pub marked: bool,
 }
 
 /// Lines in one frame.
 #[derive(Clone, Debug)]
-pub(super) struct Panel {
-    pub(super) title: String,
-    pub(super) lines: Vec<Line>,
+pub struct Panel {
+    /// What it shows.
+    pub title: String,
+    /// Its lines.
+    pub lines: Vec<Line>,
 }
 
 /// Words of the axes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Axes<'a> {
-    pub(super) x: &'a str,
-    pub(super) y: &'a str,
+pub struct Axes<'a> {
+    /// Name of the horizontal axis.
+    pub x: &'a str,
+    /// Name of the vertical axis.
+    pub y: &'a str,
     /// A value worth a line across.
-    pub(super) reference: Option<f64>,
+    pub reference: Option<f64>,
     /// Whether values that differ much are drawn on a logarithmic axis.
-    pub(super) wide: bool,
+    pub wide: bool,
+}
+
+/// A figure of these panels.
+pub fn figure(name: &str, title: &str, text: &str, panels: &[Panel], axes: Axes<'_>) -> Figure {
+    Figure {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        text: text.to_owned(),
+        canvas: draw(panels, axes),
+    }
 }
 
 /// Panels side by side, two in a row, under one legend.

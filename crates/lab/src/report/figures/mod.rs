@@ -8,8 +8,8 @@
 mod axis;
 mod canvas;
 mod dots;
-mod heat;
-mod lines;
+pub mod heat;
+pub mod lines;
 mod pareto;
 mod time_series;
 

@@ -1,0 +1,140 @@
+//! `fleetfoot sweep`: one scenario at many points, each with many seeds, over all cores, into one data set.
+//!
+//! Read in this order: `axes` (what is swept, and the points), `run` (which run comes next, and what is kept of it), `journal`
+//! (finished runs on disk), `stopping` (how many seeds a point needs), `data` (the tables), `report` (heat maps).
+//!
+//! Points have common random numbers: every point is run with the same seeds. What is kept of a run are its rows of the tables, so memory does not
+//! grow with the traffic of the points.
+
+mod axes;
+mod data;
+mod journal;
+mod report;
+mod run;
+mod stopping;
+#[cfg(test)]
+mod tests;
+
+pub use axes::{Axis, MOST_POINTS, Points, Sampling};
+pub use data::{columns_of_numbers, write};
+pub use journal::{Journal, Outcome, Value};
+pub use report::{Page, Shown, render};
+pub use run::{Counts, ExecuteError, Point, State, Step, Swept, execute};
+pub use stopping::{HalfWidth, Until};
+
+use crate::compare::{Choice, Plan};
+use crate::run::Job;
+use crate::scenario::{Error, ErrorKind, Scenario, Setting};
+
+/// What is swept.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The points.
+    pub points: Points,
+    /// The variants and mechanisms that are run beside the scenario as described, and where.
+    pub choice: Choice,
+    /// Seeds of every point, as many as it may have.
+    pub seeds: Vec<u64>,
+    /// When a point has enough seeds; `None`: all of them.
+    pub until: Option<Until>,
+}
+
+impl Sweep {
+    /// A sweep whose values are known to fit: each was tried alone.
+    ///
+    /// # Errors
+    /// A path or value does not fit the scenario, or there is nothing of a name in `choice`.
+    pub fn new(
+        scenario: Scenario,
+        points: Points,
+        choice: Choice,
+        until: Option<Until>,
+    ) -> Result<Sweep, Error> {
+        for set in points.tried() {
+            // That a path has no effect here is an error too; that it changes nothing is none: a grid may contain the scenario itself.
+            match scenario.resolve(&set) {
+                Err(error) if error.kind != ErrorKind::NoChange => return Err(error),
+                _ => {}
+            }
+        }
+        let sweep = Sweep {
+            seeds: Plan::baseline(scenario.clone(), &choice)?.seeds,
+            scenario,
+            points,
+            choice,
+            until,
+        };
+        let plan = sweep.plan(&Setting::none())?;
+        if let Some(Until {
+            group: Some(name), ..
+        }) = &sweep.until
+            && !plan.described.groups.iter().any(|group| group.name == *name)
+        {
+            let names: Vec<&str> = plan
+                .described
+                .groups
+                .iter()
+                .map(|group| group.name.as_str())
+                .collect();
+            let message = format!(
+                "no traffic group is called \"{name}\"; there are {}",
+                names.join(", ")
+            );
+            return Err(Error::of_file("--until", message).of_kind(ErrorKind::Invalid));
+        }
+        Ok(sweep)
+    }
+
+    /// What is run at a point that sets this.
+    ///
+    /// # Errors
+    /// The values do not fit together.
+    pub fn plan(&self, set: &Setting) -> Result<Plan, Error> {
+        let scenario = match set.is_empty() {
+            true => self.scenario.clone(),
+            false => self.scenario.with(set)?,
+        };
+        match self.choice.only.is_empty() {
+            true => Plan::baseline(scenario, &self.choice),
+            false => Plan::compare(scenario, &self.choice),
+        }
+    }
+
+    /// Runs of all points if each takes all seeds.
+    pub fn most_runs(&self) -> u64 {
+        (self.points.len() * self.seeds.len()) as u64 * self.variants() as u64
+    }
+
+    /// Variants of a point, the scenario as described among them.
+    pub fn variants(&self) -> usize {
+        1 + self.choice.only.len()
+    }
+
+    /// Jobs of a few points from all over the sweep, for a forecast; a point whose values do not fit together has none.
+    pub fn pilots(&self) -> Vec<Job> {
+        let most = self.points.len();
+        let chosen = (0..PILOTS.min(most)).map(|number| number * most / PILOTS.min(most));
+        let jobs = chosen.filter_map(|point| self.plan(&self.points.setting(point)).ok());
+        jobs.flat_map(|plan| plan.jobs()).collect()
+    }
+
+    /// Identity of the sweep (hexadecimal): scenario, points, variants, seeds and rule of stopping.
+    pub fn hash(&self) -> Result<String, Error> {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |text: &str| {
+            hasher.update(text.as_bytes());
+            hasher.update(&[0]);
+        };
+        add(&self.plan(&Setting::none())?.hash());
+        for point in 0..self.points.len() {
+            add(&self.points.label(point));
+        }
+        add(&self.until.as_ref().map(Until::to_string).unwrap_or_default());
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+}
+
+/// Points that a forecast looks at.
+const PILOTS: usize = 5;

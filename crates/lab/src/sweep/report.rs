@@ -1,0 +1,568 @@
+//! The report of a sweep: how a measure depends on the axes, as heat maps (two axes) or lines (one), and the points where it is best.
+//!
+//! A cell is the mean over the points in it and over their seeds; variants beside the first are ratios to it, paired by seed.
+//! Its interval is Student's t over the seeds. An axis with many values is cut into parts with equally many points.
+
+use super::Sweep;
+use super::axes::{Points, number_and_unit, shown};
+use super::data::{self, number, outcomes, text};
+use super::journal::{Journal, Outcome};
+use super::run::{State, Swept};
+use super::stopping::interval;
+use crate::report::chapters::STYLE;
+use crate::report::figures::{Figure, heat, lines};
+use crate::report::text::short;
+use minijinja::Environment;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io;
+
+const TEMPLATE: &str = include_str!("../../assets/sweep.html.j2");
+/// Levels of an axis that stand beside each other; more are gathered into parts.
+const MOST_LEVELS: usize = 10;
+/// Parts that many values are gathered into.
+const PARTS: usize = 8;
+/// Panels of a figure.
+const MOST_PANELS: usize = 12;
+/// Axes whose pairs are all drawn.
+const MOST_PAIRED: usize = 4;
+/// Points in a table of the report.
+const MOST_ROWS: usize = 10;
+
+/// What the report draws.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// Columns of the table `runs`; empty: completion times of the groups that wait, else what they have.
+    pub columns: Vec<String>,
+    /// Index of the axis that runs to the right and of the one that runs down; `None`: every pair.
+    pub axes: Option<(usize, usize)>,
+}
+
+/// The report.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// As one HTML file.
+    pub html: String,
+    /// The best point of each measure, a line each.
+    pub lines: Vec<String>,
+}
+
+/// A measure of a variant and group.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Series {
+    column: String,
+    group: String,
+    /// Place of the variant in its point, and its name.
+    variant: (usize, String),
+}
+
+/// For each series the values of each point, seed by seed.
+type Measured = BTreeMap<Series, Vec<Vec<Option<f64>>>>;
+
+/// The page as text.
+///
+/// # Errors
+/// The journal cannot be read; the template does not fit the data.
+pub fn render(
+    sweep: &Sweep,
+    swept: &Swept,
+    journal: &Journal,
+    shown: &Shown,
+    command: &str,
+) -> io::Result<Page> {
+    let measured = measured(sweep, swept, journal, shown)?;
+    let best = best(sweep, &measured);
+    let figures = figures(sweep, &measured, shown);
+    let count = |wanted: fn(&State) -> bool| swept.points.iter().filter(|point| wanted(&point.state)).count();
+    let failed: Vec<_> = swept
+        .points
+        .iter()
+        .enumerate()
+        .filter_map(|(number, point)| match &point.state {
+            State::Failed(reason) => Some(json!({ "point": sweep.points.label(number), "reason": reason })),
+            _ => None,
+        })
+        .collect();
+    let mut environment = Environment::new();
+    environment
+        .add_template("sweep.html", TEMPLATE)
+        .map_err(io::Error::other)?;
+    let page = environment.get_template("sweep.html").map_err(io::Error::other)?;
+    let axes: Vec<_> = (0..sweep.points.axes().len())
+        .map(
+            |axis| json!({ "name": sweep.points.name(axis), "values": values_in_words(&sweep.points, axis) }),
+        )
+        .collect();
+    let failures = failed.len();
+    let figures: Vec<_> = figures
+        .iter()
+        .map(|figure| json!({ "title": figure.title, "text": figure.text, "drawing": figure.inline() }))
+        .collect();
+    page.render(minijinja::value::Serde(json!({
+        "fleetfoot": env!("CARGO_PKG_VERSION"),
+        "style": STYLE,
+        "title": sweep.scenario.title(),
+        "points": sweep.points.len(),
+        "seeds": sweep.seeds.len(),
+        "open": count(|state| *state == State::Open),
+        "wide": count(|state| *state == State::Wide),
+        "failures": failures,
+        "failed": failed.into_iter().take(MOST_ROWS).collect::<Vec<_>>(),
+        "axes": axes,
+        "figures": figures,
+        "best": best,
+        "command": command,
+    })))
+    .map_err(io::Error::other)
+    .map(|html| Page {
+        html,
+        lines: lines_of(&best),
+    })
+}
+
+/// The best point of each measure in words.
+fn lines_of(best: &[serde_json::Value]) -> Vec<String> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    best.iter()
+        .filter_map(|table| {
+            let row = table["rows"].get(0)?;
+            Some(format!(
+                "Best {} of {}: {} ({}) at {}, {}",
+                text(&table["column"]),
+                text(&table["group"]),
+                text(&row["value"]),
+                text(&row["interval"]),
+                text(&row["point"]),
+                text(&row["variant"])
+            ))
+        })
+        .collect()
+}
+
+fn measured(sweep: &Sweep, swept: &Swept, journal: &Journal, wanted: &Shown) -> io::Result<Measured> {
+    let mut measured = Measured::new();
+    for (point, state) in swept.points.iter().enumerate() {
+        for (seed, outcome) in outcomes(state, journal).enumerate() {
+            let Outcome::Rows { runs, .. } = outcome? else {
+                continue;
+            };
+            let mut names: Vec<&str> = Vec::new();
+            for row in &runs {
+                let name = text(row, "variant");
+                if names.last() != Some(&name) {
+                    names.push(name);
+                }
+                for column in columns_of(row, wanted) {
+                    let Some(value) = data::column(&column).and_then(|at| number(row, at)) else {
+                        continue;
+                    };
+                    let series = Series {
+                        column,
+                        group: text(row, "group").to_owned(),
+                        variant: (names.len() - 1, name.to_owned()),
+                    };
+                    let points = measured
+                        .entry(series)
+                        .or_insert_with(|| vec![Vec::new(); sweep.points.len()]);
+                    let seeds = &mut points[point];
+                    seeds.resize(seeds.len().max(seed + 1), None);
+                    seeds[seed] = Some(value);
+                }
+            }
+        }
+    }
+    Ok(measured)
+}
+
+/// What is drawn of a group.
+fn columns_of(row: &[super::Value], wanted: &Shown) -> Vec<String> {
+    if !wanted.columns.is_empty() {
+        return wanted.columns.clone();
+    }
+    let has = |name: &&str| data::column(name).is_some_and(|column| number(row, column).is_some());
+    let waits = text(row, "latency_sensitive") == "true";
+    let times = ["fct_mean_s", "delivery_latency_mean_s"];
+    let first = times.iter().copied().filter(|_| waits).find(has);
+    vec![first.unwrap_or("goodput_bps").to_owned()]
+}
+
+/// Where a value of an axis stands: its level.
+struct Levels {
+    words: Vec<String>,
+    of_point: Vec<usize>,
+}
+
+fn levels(points: &Points, axis: usize) -> Levels {
+    let count = points.len();
+    if let Some(listed) = points.listed(axis)
+        && (listed.len() <= MOST_LEVELS || points.unit(axis).is_none())
+    {
+        let of_point = (0..count).map(|point| {
+            let value = &points.values(point)[axis];
+            listed.iter().position(|other| other == value).unwrap_or(0)
+        });
+        return Levels {
+            words: listed
+                .iter()
+                .map(|value| level_in_words(points, axis, value))
+                .collect(),
+            of_point: of_point.collect(),
+        };
+    }
+    let numbers: Vec<f64> = (0..count)
+        .map(|point| number_and_unit(&points.values(point)[axis]).map_or(f64::NAN, |(number, _)| number))
+        .collect();
+    let mut sorted = numbers.clone();
+    sorted.sort_by(f64::total_cmp);
+    let parts = PARTS.min(count);
+    // The first value of each part but the first.
+    let bounds: Vec<f64> = (1..parts).map(|part| sorted[part * count / parts]).collect();
+    let of_point: Vec<usize> = numbers
+        .iter()
+        .map(|number| bounds.partition_point(|bound| bound <= number))
+        .collect();
+    let words = (0..parts).map(|part| {
+        let low = part.checked_sub(1).map_or(sorted[0], |before| bounds[before]);
+        let high = bounds.get(part).copied().unwrap_or(sorted[count - 1]);
+        format!("{}\u{2013}{}", short(low), short(high))
+    });
+    Levels {
+        words: words.collect(),
+        of_point,
+    }
+}
+
+/// A value without the unit that the axis has.
+fn level_in_words(points: &Points, axis: usize, value: &toml::Value) -> String {
+    match points.unit(axis).and_then(|_| number_and_unit(value)) {
+        Some((number, _)) if number.fract() == 0.0 && number.abs() < 1e6 => number.to_string(),
+        Some((number, _)) => short(number),
+        None => shown(value),
+    }
+}
+
+fn values_in_words(points: &Points, axis: usize) -> String {
+    match points.listed(axis) {
+        Some(values) if values.len() <= 12 => {
+            let words: Vec<String> = values
+                .iter()
+                .map(|value| level_in_words(points, axis, value))
+                .collect();
+            words.join(", ")
+        }
+        Some(values) => format!(
+            "{} values from {} to {}",
+            values.len(),
+            level_in_words(points, axis, &values[0]),
+            level_in_words(points, axis, &values[values.len() - 1])
+        ),
+        None => {
+            let levels = levels(points, axis);
+            let ends = [levels.words.first(), levels.words.last()];
+            let [low, high] = ends.map(|words| words.map_or("", String::as_str));
+            format!(
+                "drawn between {} and {}",
+                low.split('\u{2013}').next().unwrap_or(low),
+                high.rsplit('\u{2013}').next().unwrap_or(high)
+            )
+        }
+    }
+}
+
+/// A column as it is drawn: its name, and by what its values are multiplied.
+fn drawn(column: &str) -> (String, f64) {
+    match column.strip_suffix("_bps") {
+        Some(name) => (format!("{name} (Mbit/s)"), 1e-6),
+        None => (column.to_owned(), 1.0),
+    }
+}
+
+fn lower_is_better(column: &str) -> bool {
+    !(column.ends_with("_bps") || ["fairness_jain", "completed"].contains(&column))
+}
+
+/// The cell of these points: their mean, or the ratio to `baseline`.
+fn cell(
+    points: &[usize],
+    values: &[Vec<Option<f64>>],
+    baseline: Option<&[Vec<Option<f64>>]>,
+    factor: f64,
+) -> Option<heat::Cell> {
+    let seeds = points.iter().map(|&point| values[point].len()).max().unwrap_or(0);
+    let of_seed = |seed: usize| {
+        let at = |values: &[Vec<Option<f64>>], point: usize| values[point].get(seed).copied().flatten();
+        let there: Vec<f64> = points
+            .iter()
+            .filter_map(|&point| {
+                let value = at(values, point)?;
+                match baseline {
+                    None => Some(value * factor),
+                    Some(baseline) => {
+                        let ratio = value / at(baseline, point)?;
+                        (ratio.is_finite() && ratio > 0.0).then(|| libm::log(ratio))
+                    }
+                }
+            })
+            .collect();
+        (!there.is_empty()).then(|| there.iter().sum::<f64>() / there.len() as f64)
+    };
+    let means: Vec<f64> = (0..seeds).filter_map(of_seed).collect();
+    let mean = (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)?;
+    let ends = interval(&means, 1).map(|(mean, half)| [mean - half, mean + half]);
+    let back = |value: f64| {
+        if baseline.is_some() {
+            libm::exp(value)
+        } else {
+            value
+        }
+    };
+    Some(heat::Cell {
+        value: back(mean),
+        ends: ends.map(|ends| ends.map(back)),
+    })
+}
+
+fn figures(sweep: &Sweep, measured: &Measured, wanted: &Shown) -> Vec<Figure> {
+    let points = &sweep.points;
+    let axes = points.axes().len();
+    let mut measures: Vec<(&str, &str)> = measured
+        .keys()
+        .map(|series| (series.column.as_str(), series.group.as_str()))
+        .collect();
+    measures.dedup();
+    measures.sort_unstable();
+    measures.dedup();
+    let mut figures = Vec::new();
+    for (column, group) in measures {
+        if axes == 1 {
+            figures.push(against(points, measured, column, group));
+            continue;
+        }
+        let pairs: Vec<(usize, usize)> = match wanted.axes {
+            Some(pair) => vec![pair],
+            None => (0..axes.min(MOST_PAIRED))
+                .flat_map(|x| (x + 1..axes.min(MOST_PAIRED)).map(move |y| (x, y)))
+                .collect(),
+        };
+        for (x, y) in pairs {
+            figures.push(map(points, measured, (column, group), x, y));
+        }
+    }
+    figures
+}
+
+/// The series of a measure, the first variant first, with that of the first variant.
+fn series_of<'a>(
+    measured: &'a Measured,
+    column: &'a str,
+    group: &'a str,
+) -> impl Iterator<Item = (&'a str, usize, &'a Vec<Vec<Option<f64>>>)> {
+    let of = move |series: &&Series| series.column == column && series.group == group;
+    let mut all: Vec<_> = measured.iter().filter(move |(series, _)| of(series)).collect();
+    all.sort_by_key(|(series, _)| series.variant.0);
+    all.into_iter()
+        .map(|(series, values)| (series.variant.1.as_str(), series.variant.0, values))
+}
+
+fn map(points: &Points, measured: &Measured, (column, group): (&str, &str), x: usize, y: usize) -> Figure {
+    let (title, factor) = drawn(column);
+    let (across, down) = (levels(points, x), levels(points, y));
+    // A panel for each combination of the other axes, if they are few; else their mean.
+    let others: Vec<usize> = (0..points.axes().len())
+        .filter(|&axis| axis != x && axis != y)
+        .collect();
+    let other_levels: Vec<Levels> = others.iter().map(|&axis| levels(points, axis)).collect();
+    let combinations: usize = other_levels.iter().map(|levels| levels.words.len()).product();
+    let variants = series_of(measured, column, group).count().max(1);
+    let apart = combinations > 1 && combinations * variants <= MOST_PANELS;
+    let combination_of = |point: usize| {
+        let of = |number: usize, levels: &Levels| number * levels.words.len() + levels.of_point[point];
+        other_levels.iter().fold(0, of)
+    };
+    let mut baseline: Option<&Vec<Vec<Option<f64>>>> = None;
+    let mut panels = Vec::new();
+    for (name, place, values) in series_of(measured, column, group) {
+        let ratio = place > 0 && baseline.is_some();
+        for combination in 0..if apart { combinations } else { 1 } {
+            let mut members = vec![vec![Vec::new(); across.words.len()]; down.words.len()];
+            for point in 0..points.len() {
+                if !apart || combination_of(point) == combination {
+                    members[down.of_point[point]][across.of_point[point]].push(point);
+                }
+            }
+            let cells = members.iter().map(|row| {
+                let cells = row.iter().map(|members| {
+                    cell(
+                        members,
+                        values,
+                        baseline.filter(|_| ratio).map(Vec::as_slice),
+                        factor,
+                    )
+                });
+                cells.collect()
+            });
+            let mut words = match ratio {
+                true => format!("{name}, against {}", crate::scenario::BASELINE),
+                false => name.to_owned(),
+            };
+            if apart {
+                let mut rest = combination;
+                let mut parts: Vec<String> = others
+                    .iter()
+                    .zip(&other_levels)
+                    .rev()
+                    .map(|(&axis, levels)| {
+                        let level = rest % levels.words.len();
+                        rest /= levels.words.len();
+                        format!("{} = {}", last_part(&points.name(axis)), levels.words[level])
+                    })
+                    .collect();
+                parts.reverse();
+                words = format!("{words}: {}", parts.join(", "));
+            }
+            panels.push(heat::Panel {
+                title: words,
+                ratio,
+                quotient: false,
+                cells: cells.collect(),
+            });
+        }
+        baseline.get_or_insert(values);
+    }
+    let frame = heat::Frame {
+        row_name: last_part(&points.name(y)).to_owned(),
+        rows: down.words,
+        column_names: vec![last_part(&points.name(x)).to_owned()],
+        columns: across.words.into_iter().map(|words| vec![words]).collect(),
+        lower_is_better: Some(lower_is_better(column)),
+    };
+    let mean_of = match (others.is_empty(), apart) {
+        (false, false) => " A cell is the mean over the other axes.",
+        _ => "",
+    };
+    heat::figure(
+        &format!("{column}-{group}-{x}-{y}"),
+        &format!("{title} of {group}: {} and {}", points.name(x), points.name(y)),
+        &format!(
+            "To the right {}, down {}.{mean_of}",
+            points.name(x),
+            points.name(y)
+        ),
+        &panels,
+        &frame,
+    )
+}
+
+/// The end of a path, which says what it is.
+fn last_part(name: &str) -> &str {
+    let end = name.find(" (").unwrap_or(name.len());
+    match name[..end].rfind('.') {
+        Some(dot) => &name[dot + 1..],
+        None => name,
+    }
+}
+
+/// A measure over the only axis.
+fn against(points: &Points, measured: &Measured, column: &str, group: &str) -> Figure {
+    let (title, factor) = drawn(column);
+    let y = format!("{title} of {group}");
+    let title = format!("{y}: {}", points.name(0));
+    if points.unit(0).is_none() {
+        let across = levels(points, 0);
+        let panels: Vec<heat::Panel> = series_of(measured, column, group)
+            .map(|(name, _, values)| heat::Panel {
+                title: name.to_owned(),
+                ratio: false,
+                quotient: false,
+                cells: vec![
+                    (0..points.len())
+                        .map(|point| cell(&[point], values, None, factor))
+                        .collect(),
+                ],
+            })
+            .collect();
+        let frame = heat::Frame {
+            row_name: String::new(),
+            rows: vec![column.to_owned()],
+            column_names: vec![last_part(&points.name(0)).to_owned()],
+            columns: across.words.into_iter().map(|words| vec![words]).collect(),
+            lower_is_better: Some(lower_is_better(column)),
+        };
+        return heat::figure(&format!("{column}-{group}"), &title, "", &panels, &frame);
+    }
+    let lines = series_of(measured, column, group)
+        .map(|(name, _, values)| {
+            let mut marks: Vec<(f64, heat::Cell)> = (0..points.len())
+                .filter_map(|point| {
+                    let (x, _) = number_and_unit(&points.values(point)[0])?;
+                    Some((x, cell(&[point], values, None, factor)?))
+                })
+                .collect();
+            marks.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+            lines::Line {
+                name: name.to_owned(),
+                points: marks.iter().map(|(x, cell)| [*x, cell.value]).collect(),
+                intervals: marks
+                    .iter()
+                    .map(|(_, cell)| cell.ends.unwrap_or([cell.value; 2]))
+                    .collect(),
+                marked: points.len() <= 30,
+            }
+        })
+        .collect();
+    let x = points.name(0);
+    lines::figure(
+        &format!("{column}-{group}"),
+        &title,
+        "Means over the seeds with their 95 % intervals.",
+        &[lines::Panel {
+            title: String::new(),
+            lines,
+        }],
+        lines::Axes {
+            x: &x,
+            y: &y,
+            reference: None,
+            wide: true,
+        },
+    )
+}
+
+/// For each measure the points and variants where it is best.
+fn best(sweep: &Sweep, measured: &Measured) -> Vec<serde_json::Value> {
+    let mut tables: BTreeMap<(&str, &str), Vec<(heat::Cell, &str, usize)>> = BTreeMap::new();
+    for (series, points) in measured {
+        for point in 0..points.len() {
+            if let Some(cell) = cell(&[point], points, None, drawn(&series.column).1) {
+                tables.entry((&series.column, &series.group)).or_default().push((
+                    cell,
+                    &series.variant.1,
+                    point,
+                ));
+            }
+        }
+    }
+    tables
+        .into_iter()
+        .map(|((column, group), mut rows)| {
+            let sign = if lower_is_better(column) { 1.0 } else { -1.0 };
+            rows.sort_by(|(one, ..), (other, ..)| (sign * one.value).total_cmp(&(sign * other.value)));
+            let rows: Vec<_> = rows
+                .into_iter()
+                .take(MOST_ROWS)
+                .map(|(cell, variant, point)| {
+                    let ends = cell
+                        .ends
+                        .map(|[low, high]| format!("{} to {}", short(low), short(high)));
+                    json!({
+                        "point": sweep.points.label(point),
+                        "variant": variant,
+                        "value": short(cell.value),
+                        "interval": ends.unwrap_or_else(|| String::from("\u{2013}")),
+                    })
+                })
+                .collect();
+            json!({ "column": drawn(column).0, "group": group, "rows": rows })
+        })
+        .collect()
+}
