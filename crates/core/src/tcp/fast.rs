@@ -3,14 +3,15 @@
 //! Each step of the data path is written once, generic over `QUIET` (for segments that arrive, `PREDICTED`). Where the answers
 //! here are yes, an established connection has nothing to do but to take the data expected next or an acknowledgment of new
 //! data, or to send full new segments; the compiler then leaves the branches out that cannot be taken. What does not depend on
-//! the segment is kept ([`FastPath`]): it is worked out at the end of every unusual step, and forgotten at the begin of it.
+//! the segment is kept ([`FastPath`]): it is worked out at the end of every unusual step, and forgotten at its beginning.
 //! Where an end only receives (`RECEIVES`), data is acknowledged at once (`ANSWERED`), or more than a full segment waits (`FULL`), the
 //! same steps leave out more.
-//! Nothing else is written here. Tests step pairs of connections side by side, one of which never takes the usual case
+//! The calls of a driver that handles runs of like segments are here, too ([`Connection::alike`], [`Connection::poll_alike`],
+//! [`Connection::settle`]). Tests step pairs of connections side by side, one of which never takes the usual case
 //! ([`Setting::HeaderPrediction`](super::Setting)).
 //!
 //! **Source.** Van Jacobson, "4BSD header prediction", ACM Computer Communication Review 20(2), 1990.
-//! **Deviations.** None: nothing of it can be seen from outside.
+//! **Deviations.** None: a peer cannot observe any of it.
 
 use super::{Accepted, Connection, Control, State, TimerGrid};
 use crate::packet::{Ecn, Flags, Segment};
@@ -254,7 +255,7 @@ impl Connection {
         }
     }
 
-    /// What is kept is still so.
+    /// Asserts that what is kept still holds.
     pub(super) fn check_fast_path(&self) {
         let (kept, now) = (self.shared.fast, self.fast_path());
         let holds = (kept.arrivals == u16::MAX || kept.arrivals == now.arrivals)

@@ -11,19 +11,22 @@
 //! | `ack` | what an acknowledgment means: delivery, loss detection, recovery, undo, retransmission timer |
 //! | `send` | what leaves, and when: segments, probes, Nagle, offload, pacing, spreading, thin streams |
 //! | `window` | how much may be in flight: congestion controller, validation, delivery rates, memory of paths |
-//! | `accecn` | Accurate ECN: its negotiation, what is counted and reported of congestion marks |
+//! | `accecn` | Accurate ECN: its negotiation, which marks a receiver counts and how it reports them to the sender |
 //! | `path` | what the path reports: ICMP errors, path MTU |
 //! | `state` | what all of these share: negotiated values, timers, counters, storage of idle connections |
 //!
 //! A segment enters at `on_segment` (`receive/segment_in.rs`); its acknowledgment goes through `on_ack_field` and `take_ack` there to
 //! `Sender::on_ack` (`ack/pipeline.rs`). What leaves is chosen by `next_segment` here: SYN, RST and keep-alive probes, else data, which
-//! `Sender::next` chooses (`send/half.rs`), else a bare acknowledgment. `fast.rs` recognises the usual case of both. Functions with
-//! the const parameter `QUIET` (sending, acknowledgments) or `PREDICTED` (arrival) are compiled twice; `true` is the version for the usual
-//! case. Timers fire at `on_timeout`, those of the sender in `Sender::on_timer` (`ack/timeout.rs`); a write enters at `write`
-//! (`send/feed.rs`). `tests` holds all of it to hand-worked cases.
+//! `Sender::next` chooses (`send/half.rs`), else a bare acknowledgment. Timers fire at `on_timeout`, those of the sender in
+//! `Sender::on_timer` (`ack/timeout.rs`); a write enters at `write` here, which hands it to the sender (`send/feed.rs`). `tests` holds
+//! all of it to hand-worked cases.
 //!
-//! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
-//! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
+//! `fast.rs` recognises the usual case of arrival and of sending. Functions with the const parameter `QUIET` (sending, acknowledgments)
+//! or `PREDICTED` (arrival) are compiled once for each value, and `true` is the version for the usual case. `fast.rs` explains the other
+//! parameters of this kind, `ack/state.rs` the values of `AGENT`.
+//!
+//! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS); each file names its own sources.
+//! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered. Other deviations stand in the file that has them.
 
 mod accecn;
 mod ack;
@@ -85,13 +88,13 @@ use window::path_memory::PathNotes;
 ///
 /// The driver feeds [`on_segment`](Connection::on_segment), [`on_timeout`](Connection::on_timeout) and the calls of the
 /// application, then drains [`poll_transmit`](Connection::poll_transmit) and
-/// [`poll_event`](Connection::poll_event) until both say `None`, then sleeps until
-/// [`poll_timeout`](Connection::poll_timeout). Bytes are counted, never held.
+/// [`poll_event`](Connection::poll_event) until both return `None`, then sleeps until
+/// [`poll_timeout`](Connection::poll_timeout). The connection counts the bytes of the stream and never stores them.
 #[derive(Serialize, Deserialize)]
 pub struct Connection {
     shared: Shared,
     receive: Receive,
-    /// Made when there is something to send.
+    /// The sending half; `None` until there is something to send.
     sender: Option<Box<Sender>>,
     /// Bytes the application wrote.
     written: u64,
@@ -272,7 +275,7 @@ impl Connection {
         self.checked(false);
     }
 
-    /// The next segment to send now; ask until `None`.
+    /// The next segment to send now; call it until it returns `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         let mut segment = Segment::default();
@@ -280,8 +283,8 @@ impl Connection {
         Some(Transmit { segment, start, end })
     }
 
-    /// Whether [`Connection::poll_segment`] has nothing to send now, as far as that can be seen at once. `RECEIVES`: it
-    /// [only receives](Connection::only_receives).
+    /// Whether [`Connection::poll_segment`] surely has nothing to send now; false where finding out takes that call. `RECEIVES`:
+    /// the connection [only receives](Connection::only_receives).
     #[inline(always)]
     pub fn is_drained<const RECEIVES: bool>(&mut self, now: Instant) -> bool {
         if !self.shared.fast.silent() || self.receive.acking.now {
@@ -299,7 +302,7 @@ impl Connection {
         true
     }
 
-    /// [`Connection::poll_transmit`], with the headers written where they are wanted: the stream offsets that the segment carries.
+    /// As [`Connection::poll_transmit`], but writes the headers into `segment` and returns the stream offsets that it carries.
     #[inline(always)]
     pub fn poll_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
         self.poll_segment_as::<false>(now, segment)
@@ -326,14 +329,15 @@ impl Connection {
         self.settle();
         let range = self.next_segment::<false, false>(now, segment);
         let sender = self.sender.as_ref();
-        // While a loss is repaired, what was unusual before stays so.
+        // During loss recovery no segment is a usual one, so the fast path is not worked out anew.
         if range.is_some() && sender.is_none_or(|sender| sender.recovery.state() == CaState::Open) {
             self.shared.fast = self.fast_path();
         }
         range
     }
 
-    /// `QUIET`: [`FastPath::sends`]. `RECEIVES`: this end [only receives](Connection::only_receives).
+    /// The next segment: control, data, or a bare acknowledgment. `QUIET`: [`FastPath::sends`] holds. `RECEIVES`: this end
+    /// [only receives](Connection::only_receives).
     #[inline(always)]
     fn next_segment<const QUIET: bool, const RECEIVES: bool>(
         &mut self,
@@ -366,7 +370,7 @@ impl Connection {
         self.pending_ack::<QUIET, RECEIVES>(now, segment)
     }
 
-    /// While nothing is wrong, a segment that may be shorter than a full one, or the last that waits.
+    /// The next data segment in the usual case where it may be shorter than a full one, or is the last that waits.
     #[inline(never)]
     fn short_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
         self.settle();
@@ -374,7 +378,7 @@ impl Connection {
         Some(self.data_segment::<true, false>(now, outgoing, segment))
     }
 
-    /// The next event; ask until `None`.
+    /// The next event; call it until it returns `None`.
     pub fn poll_event(&mut self) -> Option<Event> {
         if self.shared.events == 0 {
             return None;
@@ -400,7 +404,7 @@ impl Connection {
         Some(piece.start - 1..piece.end - 1)
     }
 
-    /// When `on_timeout` wants to be called.
+    /// The deadline at or after which `on_timeout` is to be called; `None`: no timer runs.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.shared.timers.next()
@@ -442,7 +446,7 @@ impl Connection {
         Bytes(taken)
     }
 
-    /// Reads up to `wanted` in-order bytes: the window may open.
+    /// Reads up to `wanted` in-order bytes, which may open the window offered to the peer.
     pub fn read(&mut self, _now: Instant, wanted: Bytes) -> Bytes {
         let (taken, update) = self.receive.read(
             &self.shared.config,
@@ -488,7 +492,7 @@ impl Connection {
             }
             Setting::NoteLatencies(on) => self.shared.latencies = on,
             Setting::HeaderPrediction(on) => self.shared.predict = on,
-            // Linux reads it whenever it sends.
+            // As in Linux, which reads this setting whenever it sends.
             Setting::EcnOption(when) => Arc::make_mut(&mut self.shared.config).ecn_option = when,
             Setting::QuickAck(on) => self.receive.set_quick(&self.shared.config, on),
             Setting::KeepAliveValues(_) => {
@@ -593,5 +597,5 @@ impl Connection {
     }
 }
 
-/// The bits an established segment may carry that a fast check looks at.
+/// Flags that make a segment of a synchronised connection unusual: without them neither RST nor SYN is looked for.
 const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::RST.0 | Flags::URG.0);

@@ -9,9 +9,9 @@ use crate::tcp::config::EcnFeedback;
 /// The feedback of a connection, by its handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum Agreed {
-    /// None.
+    /// No ECN feedback.
     No,
-    /// That of RFC 3168 or RFC 8257.
+    /// The feedback of RFC 3168 or RFC 8257.
     Classic,
     /// Accurate ECN.
     Accurate,

@@ -92,7 +92,7 @@ impl Received {
     }
 
     /// An acceptable segment of the peer. `old`: all of its payload came before. `answers`: a bare acknowledgment may be acknowledged,
-    /// because the peer can tell that from a duplicate.
+    /// because the peer can distinguish that from a duplicate.
     pub(in crate::tcp) fn on_arrival(
         &mut self,
         acking: &mut Acking,

@@ -25,7 +25,7 @@ pub(in crate::tcp) struct Reported {
     newly: Marks,
     /// Packets that came there with CE: s.cep, without its start.
     marked: u32,
-    /// Those at the last option.
+    /// The value of `marked` at the last option.
     marked_at_option: u32,
     /// Segments delivered since the last option.
     segments_since: u32,
@@ -49,11 +49,11 @@ pub(super) struct Marks {
 /// What is known of the peer's option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Seen {
-    /// None came with a counter.
+    /// No option with a counter came yet.
     No,
-    /// Its counters are taken.
+    /// The counters of the option are used.
     Yes,
-    /// It began with zeros, or too late: it is not looked at.
+    /// The option began with zeros, or too late, and is ignored.
     Unsound,
 }
 

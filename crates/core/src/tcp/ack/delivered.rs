@@ -8,7 +8,7 @@ use crate::time::{Duration, Instant};
 
 /// What one acknowledgment delivered.
 ///
-/// It stays in registers as long as nothing refers to it: who calls a function that wants it in memory gives it a copy.
+/// The compiler keeps it in registers as long as nothing takes a reference to it: a function that wants a reference is given one to a copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Delivery {
     /// Newly cumulatively acknowledged, whether SACKed before or not.
@@ -22,13 +22,13 @@ pub(in crate::tcp) struct Delivery {
     pub(in crate::tcp) rtt: Option<Duration>,
     /// RTT of the segment sent last among those delivered.
     pub(in crate::tcp) newest_rtt: Option<Duration>,
-    /// When that left which was sent last of those delivered.
+    /// When the segment sent last among those delivered left.
     pub(in crate::tcp) newest_tx: Option<Instant>,
-    /// What it says of the path's rate, if the controller asks.
+    /// The delivery rate that it shows, if the controller asks for rates.
     pub(in crate::tcp) rate: Option<RateSample>,
-    /// A segment never retransmitted was acknowledged or SACKed that was sent before the timeout.
+    /// Whether a segment that was sent before the timeout and never retransmitted was acknowledged or SACKed.
     pub(in crate::tcp) original: bool,
-    /// A segment sent after the timeout was SACKed.
+    /// Whether a segment sent after the timeout was SACKed.
     pub(in crate::tcp) beyond: bool,
     /// The part of `delivered` that duplicate ACKs without SACK stood for.
     pub(in crate::tcp) counted: u64,
@@ -36,6 +36,6 @@ pub(in crate::tcp) struct Delivery {
     pub(in crate::tcp) dsack: bool,
     pub(in crate::tcp) advanced: bool,
     pub(in crate::tcp) duplicate: bool,
-    /// It acknowledges a part of what a recovery of ns-2's agent waits for.
+    /// Whether it acknowledges a part of what a recovery of ns-2's agent waits for.
     pub(in crate::tcp) partial: bool,
 }

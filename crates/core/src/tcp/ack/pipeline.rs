@@ -23,12 +23,12 @@ use crate::tcp::state::types::CaState;
 use crate::time::Instant;
 use crate::units::Bytes;
 
-/// What was so before an acknowledgment.
+/// State of the sender before an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     in_flight: u64,
     una: u64,
-    /// The controller has nothing to do, whatever it delivers: then nobody asks what was in flight.
+    /// Whether the controller has nothing to do, whatever is delivered: then what was in flight is not needed.
     idle: bool,
 }
 
@@ -136,7 +136,7 @@ impl Sender {
         }
     }
 
-    /// What follows from an acknowledgment that looked like progress alone, but does not come in order.
+    /// What follows from an acknowledgment that looked like nothing but progress, but is out of order.
     #[inline(never)]
     fn react_to_any(
         &mut self,

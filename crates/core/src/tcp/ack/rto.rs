@@ -306,17 +306,17 @@ fn variance_floor(config: &RtoConfig) -> u32 {
     }
 }
 
-/// So many eighths of a microsecond.
+/// A time given in eighths of a microsecond.
 const fn eighths(count: i64) -> Duration {
     Duration::from_nanos(count as u64 * EIGHTH)
 }
 
-/// So many quarters of a microsecond.
+/// A time given in quarters of a microsecond.
 const fn quarters(count: i64) -> Duration {
     Duration::from_nanos(count as u64 * QUARTER)
 }
 
-/// So many nanoseconds, rounded up to whole `steps`.
+/// A time given in nanoseconds, rounded up to a multiple of `step`.
 #[inline(always)]
 fn up_to_whole(nanos: u64, step: Duration) -> Duration {
     Duration::from_nanos(match step.as_nanos() {

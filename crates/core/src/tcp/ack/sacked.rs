@@ -440,9 +440,9 @@ impl Scoreboard {
 /// is not sent again.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Resent {
-    /// Those of this recovery, up to HighRxt (RFC 6675 4, NextSeg (1.a)).
+    /// Retransmissions of this recovery below this offset, HighRxt (RFC 6675 4, NextSeg (1.a)).
     pub(in crate::tcp) below: u64,
-    /// Those that left later: no answer to them can have come.
+    /// Retransmissions that left after this: no answer to them can have come.
     pub(in crate::tcp) after: Instant,
 }
 

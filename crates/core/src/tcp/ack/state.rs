@@ -296,23 +296,23 @@ impl Recovery {
     }
 }
 
-/// It is to be looked up whether ns-2's agent takes the place of RFC 6675.
+/// Value of `AGENT`: whether ns-2's agent takes the place of RFC 6675 is looked up at run time.
 pub(in crate::tcp) const LOOKED_UP: u8 = 0;
-/// No agent does.
+/// Value of `AGENT`: no agent of ns-2 takes the place of RFC 6675.
 pub(in crate::tcp) const NO_AGENT: u8 = 1;
-/// ns-2's agent does.
+/// Value of `AGENT`: ns-2's agent takes the place of RFC 6675.
 pub(in crate::tcp) const NS2: u8 = 2;
-/// ns-2's agent does, and the acknowledgment is of nothing beyond SND.UNA.
+/// Value of `AGENT`: as [`NS2`], and the acknowledgment does not move SND.UNA.
 pub(in crate::tcp) const NS2_AGAIN: u8 = 3;
-/// The same while the agent recovers.
+/// Value of `AGENT`: as [`NS2_AGAIN`], while the agent is in recovery.
 pub(in crate::tcp) const NS2_REPAIR: u8 = 4;
 
-/// Whether it is known that ns-2's agent takes the place of RFC 6675. It looks for losses in its own way alone.
+/// Whether `agent` says that ns-2's agent takes the place of RFC 6675; that agent finds losses by rules of its own.
 pub(in crate::tcp) const fn is_agent(agent: u8) -> bool {
     matches!(agent, NS2 | NS2_AGAIN | NS2_REPAIR)
 }
 
-/// Whether an acknowledgment may be of new data, as far as `agent` says.
+/// Whether an acknowledgment may move SND.UNA, as far as `agent` says.
 pub(in crate::tcp) const fn may_advance(agent: u8) -> bool {
     !matches!(agent, NS2_AGAIN | NS2_REPAIR)
 }

@@ -173,7 +173,7 @@ impl Connection {
         connection
     }
 
-    /// The same for a connection whose SYN has not left yet.
+    /// Asks for Fast Open on a connection whose SYN has not left yet.
     pub fn request_fast_open(&mut self, request: FastOpenRequest) {
         let usable = request.option.is_none_or(|cookie| !cookie.is_request());
         let own = self.shared.own_mss();

@@ -1,8 +1,8 @@
 //! Segments in: the arrival procedure of RFC 9293 3.10.7.4 in its order.
 //!
 //! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
-//! **Deviations.** A segment without timestamps where they were negotiated is dropped (RFC 7323 3.2). A reset in TIME-WAIT
-//! is ignored (RFC 1337 F1).
+//! **Deviations.** A reset in TIME-WAIT is ignored (RFC 1337 F1). A segment without timestamps where they were negotiated is
+//! dropped, as RFC 7323 3.2 recommends; Linux accepts it.
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::tcp::ConnectionError;
@@ -346,7 +346,7 @@ impl Connection {
         let echo = !PREDICTED && self.shared.may_report_marks(segment);
         if advanced || duplicate || echo || segment.sack_blocks() > 0 {
             sender.on_any_ack(now, &mut self.shared, segment, ack, duplicate);
-            // While a loss is repaired, what was unusual before stays so.
+            // During loss recovery acknowledgments that were unusual before stay so: the fast path is not worked out anew.
             if PREDICTED && (self.shared.fast.acks() || sender.recovery.state() == CaState::Open) {
                 self.shared.fast = self.fast_path();
             }

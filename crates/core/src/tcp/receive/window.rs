@@ -161,8 +161,8 @@ impl Receive {
         matches!(config.delayed_ack, DelayedAck::Off) && self.room.is_none()
     }
 
-    /// Of a segment that [is plain](Receive::is_plain), where each [is answered at once](FastPath::answers): whether the window to be
-    /// offered reaches as far beyond what came in order as the one offered last. `mss` is our own.
+    /// Whether the window to be offered reaches as far beyond what came in order as the one offered last, for a segment that
+    /// [is plain](Receive::is_plain) where each [is answered at once](FastPath::answers). `mss` is our own.
     #[inline(always)]
     pub(in crate::tcp) fn is_as_wide(&self, payload: u32, mss: u32) -> bool {
         // The window that stands was chosen when all was read, too, and a full segment is step enough: see `choose_window`.

@@ -11,19 +11,19 @@ use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 
-/// When a sender surely waits for room for a longer group, as the last look at it showed: what it depends on changes little
-/// from one acknowledgment to the next.
+/// When a sender surely waits for room for a longer group: where all conditions hold. They were worked out for an earlier
+/// acknowledgment and change little from one to the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Wait {
-    /// It waits while there is room for less than so many bytes,
+    /// Condition: there is room for less than this many bytes.
     room: u64,
-    /// the window is at least this,
+    /// Condition: the congestion window is at least this.
     window: u64,
-    /// as is what the peer offers,
+    /// Condition: the window that the peer offers is at least this.
     offered: u64,
-    /// SRTT is at most this,
+    /// Condition: SRTT is at most this.
     srtt: Duration,
-    /// and this is the payload of a full segment, which weighs as much.
+    /// Condition: the payload of a full segment is this, and its weight as well.
     mss: u32,
 }
 
@@ -213,7 +213,7 @@ impl Sender {
         self.worth_at(shared, least, window, srtt, percent)
     }
 
-    /// The same with a round trip of `srtt`, paced at so many hundredths of the window per round trip.
+    /// Full segments of a group with a round trip of `srtt`, paced at `percent` hundredths of the window per round trip.
     #[inline(always)]
     fn worth_at(&self, shared: &Shared, least: u8, window: u64, srtt: Duration, percent: u64) -> u64 {
         let mss = u64::from(shared.mss);
