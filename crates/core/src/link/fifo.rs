@@ -46,9 +46,9 @@ pub struct FifoLink {
     /// When the first of them begins to be sent, and what is left over then.
     first_start: Instant,
     first_remainder: u64,
-    /// Those of other sizes that wait before them.
+    /// Packets of other sizes that wait before those that `alike` counts.
     runs: Ring<Run>,
-    /// How many there are in `runs`.
+    /// Packets in `runs`.
     before: u32,
     /// Bytes in `runs`.
     bytes_before: u64,
@@ -156,14 +156,14 @@ pub struct Refusal {
     pub waiting: u32,
 }
 
-/// Packets that the driver had counted.
+/// Counts of packets that the driver had counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// All.
+    /// All packets.
     pub packets: u64,
-    /// Those with payload.
+    /// Packets with payload.
     pub data_packets: u64,
-    /// Their bytes at layer 3.
+    /// Bytes of all packets at layer 3.
     pub bytes: Bytes,
     /// How long sending them took.
     pub busy: Duration,

@@ -77,8 +77,8 @@ pub(super) struct Time {
     pub(super) whole: u64,
     /// What is left over, in bits times 10^9 below the rate.
     pub(super) fraction: u64,
-    /// So much of that is no longer needed for the packet itself, but for the one behind it: where packets are processed while
-    /// others are sent, and sending is the shorter of both.
+    /// The part of `whole` that is not spent on the packet itself but on the one behind it, where packets are processed while
+    /// others are sent, and sending is the shorter of the two.
     early: u64,
 }
 

@@ -10,9 +10,9 @@ use crate::units::Bytes;
 pub struct LinkStatistics {
     /// Packets that left the queue.
     pub packets: u64,
-    /// Those with payload.
+    /// Packets with payload that left the queue.
     pub data_packets: u64,
-    /// Their bytes at layer 3.
+    /// Bytes at layer 3 of the packets that left the queue.
     pub bytes: Bytes,
     /// Time the serialiser was busy, including the whole of the packet being sent.
     pub busy: Duration,

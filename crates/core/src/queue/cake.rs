@@ -95,7 +95,7 @@ struct Hosts {
 struct Load {
     /// Queues of the host that are in the rounds.
     active: u32,
-    /// Those that are busy.
+    /// Queues of the host that are busy.
     bulk: u32,
 }
 

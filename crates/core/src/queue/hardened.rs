@@ -103,7 +103,7 @@ enum Aqm {
 }
 
 impl SpH {
-    /// Those that SP-FQ has too, and `aqm` with its own.
+    /// The parameters shared with SP-FQ, and `aqm` with the parameters of its own.
     pub const PARAMETERS: &'static [Parameter] =
         &parameters::with::<{ parameters::SHARED.len() + OWN.len() }>(OWN);
 

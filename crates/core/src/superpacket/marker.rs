@@ -39,7 +39,7 @@ pub struct Marking {
 #[derive(Clone, Debug)]
 pub struct Marker {
     marking: Marking,
-    /// Those of flows that have sent data, by flow.
+    /// The groupers of flows that have sent data, by flow.
     groupers: Vec<Option<Grouper<Member>>>,
     /// When to look at a flow again: one entry for each flow that holds packets, not later than its deadline.
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
@@ -106,13 +106,13 @@ impl Released {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Obstacle {
-    /// It carries a mark already.
+    /// The packet carries a mark already.
     Marked,
-    /// It may be fragmented, so its identification is taken (RFC 6864).
+    /// The packet may be fragmented, so its identification field is in use (RFC 6864).
     Fragmentable,
-    /// Its traffic class has a meaning that the mark would overwrite; with layout A also its ECN field.
+    /// The traffic class of the packet has a meaning that the mark would overwrite; with layout A also its ECN field.
     TrafficClass,
-    /// It carries urgent data.
+    /// The packet carries urgent data.
     Urgent,
 }
 

@@ -39,7 +39,7 @@ struct Trains {
     next: Instant,
     /// Trains begun.
     begun: u64,
-    /// Those that are not over, in the order of their next packets: all have the same interval.
+    /// Trains that are not over, in the order of their next packets: all have the same interval.
     open: Ring<Train>,
     /// Record of what was sent and what arrived.
     record: u32,

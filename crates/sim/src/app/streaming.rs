@@ -118,7 +118,7 @@ impl Player {
         }
     }
 
-    /// It stood still from `dry` to `until`.
+    /// Counts a stall: the player stood still from `dry` to `until`.
     fn count_stall(&mut self, dry: Instant, until: Instant, measured: Window) {
         let part = measured.part(dry, until);
         self.stalls += u32::from(!part.is_zero());

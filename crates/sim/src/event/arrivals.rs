@@ -18,7 +18,7 @@ pub(super) struct Arrivals {
     order: Order,
     /// By link.
     seats: Vec<Seat>,
-    /// Those that were joined; their sources have the same numbers.
+    /// Links that were joined, by the number of the source that stands for them.
     joined: Vec<Option<Box<Feeders>>>,
     format: Format,
 }

@@ -279,7 +279,7 @@ impl Network {
         }
     }
 
-    /// The same of a link.
+    /// As `look_ahead`, for the next arrival of `link`.
     #[inline(always)]
     fn look_ahead_at(&self, packets: &Slab, link: u32) -> u32 {
         let Some(place) = self.links.get(link as usize) else {
@@ -292,5 +292,5 @@ impl Network {
     }
 }
 
-/// So many are sent to a FIFO link that has room for one at least.
+/// At least this many packets are sent together to a FIFO link that is sure to have room for one.
 const HOPEFUL: u64 = 8;

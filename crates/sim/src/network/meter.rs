@@ -62,7 +62,7 @@ impl Meter {
         }
     }
 
-    /// The same where a part may lie outside the window, or did when this began.
+    /// Counts a packet whose wait or transmission may lie partly outside the measured window.
     #[cold]
     #[inline(never)]
     fn count_at_edge(

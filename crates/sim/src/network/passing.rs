@@ -232,7 +232,7 @@ impl Network {
         }
     }
 
-    /// The same where packets of several sizes wait, and where it goes on from there.
+    /// As `enter`, where packets of several sizes wait, and where the packet goes on from there.
     #[inline(never)]
     #[expect(clippy::too_many_arguments, reason = "a part of `enter`")]
     fn enter_any<O: Observer>(
@@ -250,7 +250,7 @@ impl Network {
         self.enter_behind::<_, false>(observer, bounds, index, place, now, id, size, packet, before)
     }
 
-    /// The same at the end of the FIFO link `before`; with `USUAL`, the code here is for the usual case alone.
+    /// As `enter`, for a packet that comes off the FIFO link `before`; with `USUAL` the code is for the usual case alone.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "what is carried from fifo to fifo")]
     pub(crate) fn enter_behind<O: Observer, const USUAL: bool>(

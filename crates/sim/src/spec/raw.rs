@@ -49,13 +49,13 @@ pub enum RawMark {
 /// Source address of a train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum RawSource {
-    /// The host's own.
+    /// The address of the host itself.
     Own,
     /// Drawn for each train from so many addresses that nobody has.
     Drawn(u32),
-    /// That of another host.
+    /// The address of another host.
     Host(NodeId),
-    /// That of a connection of this group that is open, drawn for each train, with its destination address; of any pair
+    /// The source address of a connection of this group that is open, drawn for each train, with its destination address; of any pair
     /// of the group if none is open.
     Victim(u32),
 }
@@ -69,7 +69,7 @@ pub enum RawPorts {
     Same,
     /// Drawn for each train.
     Drawn,
-    /// Those of the victim's connection.
+    /// The ports of the victim's connection.
     Known,
     /// Drawn with the identifier until the queue on the way keeps the train in two certain groups of places of its table.
     Colliding,

@@ -42,7 +42,7 @@ pub struct SpFq {
 }
 
 impl SpFq {
-    /// Those of SP-H without `aqm`; `flow_limit`, `quantum`, `buckets`, `key`.
+    /// The parameters of SP-H without `aqm`; `flow_limit`, `quantum`, `buckets`, `key`.
     pub const PARAMETERS: &'static [Parameter] =
         &parameters::with::<{ parameters::SHARED.len() + OWN.len() }>(OWN);
 
