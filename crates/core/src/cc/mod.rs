@@ -146,7 +146,7 @@ pub struct Ack<'a> {
     pub round_start: bool,
     /// The data acked was sent while the application, not the window, was the limit.
     pub app_limited: bool,
-    /// The window was in use when the data acked was sent: growth is allowed (RFC 9293, RFC 7661 4.3).
+    /// The window was in use when the data acked was sent: growth is allowed (RFC 7661 4.3, RFC 9438 5.8).
     pub cwnd_limited: bool,
     /// In fast recovery or CWR: the window is the recovery's, the controller must not grow it.
     pub recovering: bool,
