@@ -61,7 +61,7 @@ struct Writer {
 }
 
 impl Capture {
-    /// Of the run with this seed, into `target`; `about` stands in the file.
+    /// Begins the capture of the run with this seed, into `target`; `about` stands in the file.
     pub(super) fn begin(
         target: &Target,
         path: String,

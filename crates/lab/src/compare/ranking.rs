@@ -439,7 +439,7 @@ fn lost(ratio: &LogRatio, sign: f64) -> Lost {
 }
 
 impl Lost {
-    /// The same share whatever the seeds.
+    /// A share that is lost whatever the seeds.
     fn always(value: f64, resamples: &Resamples) -> Lost {
         Lost {
             value,

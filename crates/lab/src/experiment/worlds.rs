@@ -166,9 +166,9 @@ fn cell(find: &impl Fn(&str) -> Option<Estimate>, quantity: Quantity, point: &st
 pub struct Tally {
     /// Comparisons at points that were not too late.
     pub judged: u32,
-    /// Those that agree.
+    /// Comparisons that agree.
     pub near: u32,
-    /// Those whose whole interval is beyond what is allowed.
+    /// Comparisons whose whole interval is beyond what is allowed.
     pub surely_off: u32,
     /// Points that were too late to be judged.
     pub late_points: u32,

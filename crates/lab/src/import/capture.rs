@@ -66,7 +66,7 @@ struct Capture<F> {
     directions: Directions,
     /// Connections with data opened from the other side.
     back: u64,
-    /// Those between hosts of one side, and bytes of these.
+    /// Connections with data between hosts of one side, and their bytes.
     sideless: (u64, u64),
     frames: u64,
     written: u64,

@@ -37,7 +37,7 @@ pub(super) struct End {
     last_length: u32,
     /// Ranges that were passed over, and when.
     holes: Vec<(u64, u64, u64)>,
-    /// Those that were acknowledged and never seen.
+    /// Ranges that were acknowledged and never seen.
     pub(super) missing: u64,
     /// Stream offset behind its FIN.
     pub(super) fin: Option<u64>,

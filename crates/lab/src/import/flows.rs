@@ -42,7 +42,7 @@ pub struct Flow {
     pub end_s: f64,
     /// From the first packet to the arrival of the last new payload byte (TCP; s); `null` without payload.
     pub completion_s: Option<f64>,
-    /// Whether every payload byte that was sent arrived, and the connection was not aborted; `null` where nobody can tell (not TCP).
+    /// Whether every payload byte that was sent arrived, and the connection was not aborted; `null` where this is not known (not TCP).
     pub completed: Option<bool>,
     /// Why it is not complete.
     #[serde(default)]
@@ -53,7 +53,7 @@ pub struct Flow {
     pub rtt: Option<RoundTrips>,
     /// What the command's side sent.
     pub sent: Sent,
-    /// What it received: what the far end sent.
+    /// What the command's side received: what the far end sent.
     pub received: Sent,
 }
 
@@ -61,9 +61,9 @@ pub struct Flow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Incomplete {
-    /// It carried no data.
+    /// The flow carried no data.
     NoData,
-    /// Data that was sent had not arrived when it was last seen.
+    /// Data that was sent had not arrived when the flow was last seen.
     DataMissing,
     /// All data arrived, but the connection was aborted (RST) and neither end had closed it.
     Reset,
@@ -109,13 +109,13 @@ pub struct RoundTrips {
 pub struct Sent {
     /// Packets that entered the link.
     pub packets: u64,
-    /// Their layer-3 bytes.
+    /// Layer-3 bytes of the packets that entered the link.
     pub bytes: u64,
     /// Bytes of the stream (TCP).
     pub payload_bytes: u64,
     /// Data segments, those sent again included (TCP).
     pub segments: u64,
-    /// Those of them without a new byte (TCP).
+    /// Data segments without a new byte (TCP).
     pub retransmits: u64,
     /// Packets that the link dropped.
     pub dropped: u64,
@@ -124,9 +124,9 @@ pub struct Sent {
 /// All flows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// Those that are kept, in order of their first packet.
+    /// Flows that are kept, in order of their first packet.
     pub flows: Vec<Flow>,
-    /// How many there were.
+    /// How many flows there were.
     pub total: u64,
     /// Frames that belong to no flow: not IP, fragments, of neighbour discovery, or cut off.
     pub other_frames: u64,

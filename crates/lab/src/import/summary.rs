@@ -59,9 +59,9 @@ pub struct Segments {
     pub bytes: u64,
     /// Segments with payload.
     pub segments: u64,
-    /// Those without a new byte.
+    /// Segments with payload but without a new byte.
     pub retransmitted: u64,
-    /// Their share.
+    /// Share of the segments that `retransmitted` counts.
     pub rate: f64,
 }
 
@@ -122,7 +122,7 @@ pub struct Summary {
     pub interrupted: bool,
     /// Connections with data: what is replayed.
     pub connections: u64,
-    /// Those whose ends spoke independently of each other.
+    /// Connections whose ends spoke independently of each other.
     pub concurrent: u64,
     /// Hosts that opened connections, on the side of the first of them.
     pub openers: u64,

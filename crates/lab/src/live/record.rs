@@ -93,7 +93,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Of these deliveries (ns), `late` of them by more than a millisecond.
+    /// The lateness of deliveries with these `values` (ns), of which `late` were late by more than a millisecond.
     pub fn of(values: &Histogram, late: u64) -> Lateness {
         let seconds = |ns: u64| ns as f64 / 1e9;
         Lateness {

@@ -42,7 +42,7 @@ pub struct Bins {
 /// What happened within one width.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bin {
-    /// Of what was sent, and of what was received.
+    /// Both directions: what was sent, then what was received.
     pub(super) ways: [Way; 2],
     late_ns: u64,
 }

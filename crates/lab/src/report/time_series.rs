@@ -27,7 +27,7 @@ pub struct TimeSeries {
     groups: Vec<GroupState>,
     /// By id of the data flow: who holds it, if it was chosen.
     chosen: Vec<Option<Chosen>>,
-    /// Those of the chosen flows.
+    /// Traces of the chosen flows.
     pub traces: Vec<FlowTrace>,
 }
 

@@ -30,11 +30,11 @@ pub struct Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Senders {
-    /// Those on the left of the network, where servers stand.
+    /// Senders on the left of the network, where servers stand.
     Servers,
-    /// Those on the right, where clients stand.
+    /// Senders on the right, where clients stand.
     Clients,
-    /// Both.
+    /// Senders on both sides.
     Both,
     /// Hosts of a network without sides.
     Hosts,

@@ -64,7 +64,7 @@ impl Demand {
 pub(super) struct Baselines(BTreeMap<(String, u64), Mutex<Option<Finished>>>);
 
 impl Baselines {
-    /// Those that `jobs` ask for.
+    /// The runs of baselines that `jobs` ask for.
     pub(super) fn of(jobs: &[Job], seeds: &[u64]) -> Baselines {
         let wanted = jobs.iter().filter_map(|job| job.demand.as_ref());
         let identities: BTreeSet<&String> = wanted.map(|demand| &demand.identity).collect();

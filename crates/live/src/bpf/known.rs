@@ -13,7 +13,7 @@ pub struct Known {
     _link: Link,
 }
 
-/// Those that live, so that several runs at once share one.
+/// Congestion controls that are in use by this process, so that several runs at once share one.
 static LIVING: Mutex<Vec<(Program, Weak<Known>)>> = Mutex::new(Vec::new());
 
 /// Makes a congestion control known to the kernel, so that sockets can choose it. One that the kernel knows already, by

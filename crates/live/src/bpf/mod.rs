@@ -343,7 +343,7 @@ fn names(key: &str) -> [String; 3] {
 /// Namespaces get back the default that they had, unless it was changed since. Returns what was taken away.
 ///
 /// # Errors
-/// It is not attached there, or the kernel refuses; then what is left is still there and can be detached again.
+/// The program is not attached there, or the kernel refuses; then what is left is still there and can be detached again.
 pub fn detach(program: Program, place: Option<&Place>) -> Result<Vec<Attached>, Error> {
     let found = place.map(Place::find).transpose()?;
     let nothing = || {
@@ -554,6 +554,7 @@ const PLACE: &str = "place-";
 const COUNTERS: &str = "counters-";
 const TRACE: &str = "trace";
 const GONE: &str = "the namespace has gone";
-/// Of `bpf/options.bpf.c` and `bpf/mark.bpf.c`.
+/// Names of the counters of `bpf/options.bpf.c`.
 const OPTIONS: [&str; 2] = ["connections", "refused by the kernel"];
+/// Names of the counters of `bpf/mark.bpf.c`.
 const MARKS: [&str; 3] = ["marked", "aggregates left unmarked", "IPv6 left unmarked"];

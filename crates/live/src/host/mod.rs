@@ -162,12 +162,12 @@ impl Host {
         &self.clock
     }
 
-    /// Its sockets, to set what a socket of Linux has: options, time-outs, sysctls.
+    /// The sockets of this host, to set what a socket of Linux has: options, time-outs, sysctls.
     pub const fn stack(&self) -> &Stack {
         &self.stack
     }
 
-    /// The same, to change them. Sockets that are made there are not this host's.
+    /// The sockets of this host, to change them. Sockets that are made there are not this host's.
     pub fn stack_mut(&mut self) -> &mut Stack {
         &mut self.stack
     }

@@ -38,18 +38,18 @@ impl Waiter {
         })
     }
 
-    /// From now on waits for `fd` to be readable, too; `token` says so. It ends with the descriptor.
+    /// From now on waits for `fd` to be readable, too; `token` is what then is reported. It ends with the descriptor.
     ///
     /// # Errors
-    /// It is no descriptor that can be waited for, or is waited for already.
+    /// `fd` is no descriptor that can be waited for, or is waited for already.
     pub fn add(&self, fd: &impl AsFd, token: u64) -> Result<(), Error> {
         self.add_for(fd, token, EpollFlags::EPOLLIN)
     }
 
-    /// The same for any of `what`.
+    /// From now on waits for any of `what` on `fd`, too; `token` is what then is reported.
     ///
     /// # Errors
-    /// It is no descriptor that can be waited for, or is waited for already.
+    /// `fd` is no descriptor that can be waited for, or is waited for already.
     pub fn add_for(&self, fd: &impl AsFd, token: u64, what: EpollFlags) -> Result<(), Error> {
         self.epoll
             .add(fd, EpollEvent::new(what, token))
@@ -59,7 +59,7 @@ impl Waiter {
     /// From now on no longer waits for `fd`.
     ///
     /// # Errors
-    /// It was not waited for.
+    /// `fd` was not waited for.
     pub fn remove(&self, fd: &impl AsFd) -> Result<(), Error> {
         self.epoll
             .delete(fd)

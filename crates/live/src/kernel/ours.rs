@@ -141,7 +141,7 @@ fn failed(what: &str, errno: Errno) -> Error {
     Error::new(what, std::io::Error::from_raw_os_error(errno.number()))
 }
 
-/// Of the network that RFC 2544 set aside for measurements.
+/// The network of both ends, out of the one that RFC 2544 set aside for measurements.
 const NETWORK: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
 const OWN: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
 const PREFIX: u8 = 30;

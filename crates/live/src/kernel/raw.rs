@@ -84,7 +84,7 @@ pub(super) struct Trains {
     /// When the next train begins.
     next: Instant,
     begun: u64,
-    /// Those that are not over, in the order of their next packets.
+    /// Trains that are not over, in the order of their next packets.
     open: VecDeque<Train>,
     /// Record of what was sent and what arrived.
     record: Option<usize>,

@@ -81,12 +81,12 @@ pub(super) enum Does {
         size: Sampler,
         pause: Sampler,
         count: u32,
-        /// How many of them open at the same moment.
+        /// How many connections open at the same moment.
         together: u32,
         rounds: u32,
-        /// Those of this round that have not opened.
+        /// Connections of this round that have not opened.
         waiting: u32,
-        /// Those of this round that are not complete.
+        /// Connections of this round that are not complete.
         remaining: u32,
     },
     /// Asks over one connection.

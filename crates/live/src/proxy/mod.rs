@@ -479,13 +479,13 @@ impl Proxy {
 /// What becomes of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// It waits for news.
+    /// The session waits for news.
     Stays,
     /// Both ends had finished.
     Finished,
-    /// It was refused and has read that, or has said nothing for too long.
+    /// The client was refused and has read that, or has said nothing for too long.
     Closed,
-    /// It was refused, and its protocol has no words for that.
+    /// The client was refused, and its protocol has no words for that.
     Refused,
     /// The client went before it was connected.
     Abandoned,

@@ -31,7 +31,7 @@ impl Prefix {
         self.address.is_ipv4() == address.is_ipv4() && same_network(self.address, address, self.length)
     }
 
-    /// The same network with the bits that do not count at zero.
+    /// This network with the bits beyond its length at zero.
     fn network(self) -> Prefix {
         let address = match self.address {
             IpAddr::V4(four) => {

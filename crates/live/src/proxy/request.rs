@@ -65,11 +65,11 @@ impl std::fmt::Display for Target {
 /// Why a client does not get what it asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// It is neither SOCKS5 nor HTTP, or malformed.
+    /// The request is neither SOCKS5 nor HTTP, or malformed.
     Malformed,
-    /// It is longer than [`MOST`].
+    /// The request is longer than [`MOST`].
     TooLong,
-    /// It was not complete in time.
+    /// The request was not complete in time.
     TooSlow,
     /// HTTP of another version than 1.0 and 1.1.
     Version,
@@ -104,7 +104,7 @@ pub enum Progress {
     More,
     /// The request is complete.
     Complete(Target),
-    /// It will not be one.
+    /// The bytes cannot become a request.
     Refused(Refusal),
 }
 
@@ -114,7 +114,7 @@ pub(super) enum Parsed<T> {
     More,
     /// The message, and how long it is.
     Complete(T, usize),
-    /// It is none.
+    /// The bytes are no message of this kind.
     Refused(Refusal),
 }
 

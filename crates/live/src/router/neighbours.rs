@@ -39,9 +39,9 @@ pub(super) struct Neighbours {
 
 struct Known {
     hardware: [u8; 6],
-    /// The kernel has not heard of it lately.
+    /// The kernel has not heard of the neighbour lately.
     stale: bool,
-    /// It was needed since entries were last looked through.
+    /// The entry was needed since entries were last looked through.
     used: bool,
 }
 

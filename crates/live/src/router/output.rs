@@ -388,7 +388,7 @@ impl Output {
     /// Hands what is due at `now` to `send`, in batches, as far as the interface takes it.
     ///
     /// # Errors
-    /// Those of `send`.
+    /// The errors of `send`.
     pub(super) fn flush(
         &mut self,
         now: Instant,

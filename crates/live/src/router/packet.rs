@@ -29,7 +29,7 @@ pub enum Discard {
     Malformed,
     /// The checksum of the IPv4 header is wrong.
     HeaderChecksum,
-    /// It asks for a way of its own through the network.
+    /// The packet asks for a route of its own (source routing).
     SourceRouted,
     /// Its source is no host that can send it: loopback, multicast, broadcast, unspecified, reserved, or its own destination.
     MartianSource,

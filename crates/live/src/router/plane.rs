@@ -95,7 +95,7 @@ impl Plane {
         Ok(plane)
     }
 
-    /// The same with interfaces that the kernel does not have.
+    /// A plane with interfaces that the kernel does not have.
     #[cfg(test)]
     pub(super) fn of(config: &Config, facts: Vec<Interface>) -> Result<Plane, Error> {
         Plane::with(config, facts, HashSet::default())

@@ -28,7 +28,7 @@ impl Folder {
     /// The folder at `path`.
     ///
     /// # Errors
-    /// It is not there, or no folder.
+    /// `path` does not exist, or is no folder.
     pub fn new(path: &Path) -> io::Result<Folder> {
         let root = path.canonicalize()?;
         std::fs::read_dir(&root)?;
