@@ -38,7 +38,7 @@ struct Part {
 const MIB: u64 = 1 << 20;
 
 /// Every queue that a kernel's traffic can be given to, at line rate and before links of several speeds.
-const QUEUES: [&str; 16] = [
+const QUEUES: [&str; 17] = [
     "fq-codel",
     "favourtail",
     "drop-tail",
@@ -55,6 +55,7 @@ const QUEUES: [&str; 16] = [
     "sfq",
     "two-queue",
     "least-attained",
+    "hull",
 ];
 
 const PART: Part = Part {

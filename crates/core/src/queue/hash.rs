@@ -29,6 +29,11 @@ impl HashKey {
         self.bucket(u64::from(key.source.0), 0, buckets)
     }
 
+    /// Bucket of a flow's destination host among `buckets`.
+    pub(super) fn destination(self, key: FlowKey, buckets: u32) -> u32 {
+        self.bucket(u64::from(key.destination.0), 0, buckets)
+    }
+
     /// Bucket of a packet's flow, or of its source, among `buckets`.
     pub(super) fn bucket_of(
         self,

@@ -33,6 +33,8 @@ mod fq_pie;
 mod gro_unit;
 mod hardened;
 mod hash;
+mod hull;
+mod jumbo;
 mod least_attained;
 mod low_ttl;
 mod pie;
@@ -254,11 +256,13 @@ pub enum QueueEventKind {
     Unfavoured,
     /// A super-packet was treated as regular packets because others have all places of the table in which it could stand.
     Crowded,
+    /// A frame that was collected from packets to one destination was closed, and its packets leave together.
+    Assembled,
 }
 
 impl QueueEventKind {
     /// All kinds, in order.
-    pub const ALL: [QueueEventKind; 14] = [
+    pub const ALL: [QueueEventKind; 15] = [
         QueueEventKind::Marked,
         QueueEventKind::Refused,
         QueueEventKind::BrokenPromise,
@@ -273,6 +277,7 @@ impl QueueEventKind {
         QueueEventKind::Overtook,
         QueueEventKind::Unfavoured,
         QueueEventKind::Crowded,
+        QueueEventKind::Assembled,
     ];
 
     /// The name in results.
@@ -292,6 +297,7 @@ impl QueueEventKind {
             QueueEventKind::Overtook => "overtook",
             QueueEventKind::Unfavoured => "unfavoured",
             QueueEventKind::Crowded => "crowded",
+            QueueEventKind::Assembled => "assembled",
         }
     }
 }
@@ -370,6 +376,7 @@ registry! {
         drr::Drr = "drr" in "drr.rs",
         sfq::Sfq = "sfq" in "sfq.rs",
         gro_unit::GroUnit = "gro-unit" in "gro_unit.rs",
+        jumbo::Jumbo = "jumbo" in "jumbo.rs",
         superpacket::SuperPacket = "superpacket" in "superpacket.rs",
         hardened::SpH = "sp-h" in "hardened.rs",
         hardened::SpFq = "sp-fq" in "hardened/fair.rs",
@@ -378,6 +385,7 @@ registry! {
         shortest_remaining::ShortestRemaining = "shortest-remaining" in "shortest_remaining.rs",
         two_queue::TwoQueue = "two-queue" in "two_queue.rs",
         low_ttl::LowTtl = "low-ttl" in "low_ttl.rs",
+        hull::Hull = "hull" in "hull.rs",
     }
     fast {}
     mut {

@@ -1,11 +1,11 @@
 //! What queue disciplines do to TCP, end to end: L4S beside classic flows, and the ideals against drop-tail.
 
-use crate::line::{always, group, in_turn, limit, network};
+use crate::line::{DELAY, always, group, in_turn, limit, network};
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::queue::Limit;
-use fleetfoot_core::tcp::{Config, EcnCodepoint, EcnEcho, Profile};
+use fleetfoot_core::tcp::{Config, EcnCodepoint, EcnEcho, Pacing, Profile};
 use fleetfoot_core::time::{Duration, Instant};
-use fleetfoot_core::units::Rate;
+use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::spec::{LinkIndex, LinkRate, NodeId, Spec, Traffic};
 use fleetfoot_sim::world::{Mode, run};
@@ -91,6 +91,89 @@ fn l4s_and_classic_flows_share_a_line_at_their_own_delays() {
     assert!(busy > 0.9, "the line is in use: {busy}");
 }
 
+#[test]
+fn a_phantom_queue_keeps_its_part_of_the_line_free_and_the_queue_short() {
+    let config = Arc::new(Config {
+        ecn: true.into(),
+        congestion_control: "dctcp",
+        ecn_echo: EcnEcho::Rfc8257,
+        pacing: Pacing::Full,
+        ..Config::profile(Profile::Linux)
+    });
+    let measured = |queue: &'static str| {
+        let mut spec: Spec = network(2, 40_000);
+        spec.links[0].rate = LinkRate::Constant(Rate::from_bps(40_000_000));
+        spec.links[0].queue = queue;
+        spec.links[0].queue_values = limit(queue, Limit::Packets(10_000));
+        for sender in 0..2 {
+            let mut bulk = group(2, Traffic::Bulk { count: 1 });
+            bulk.name = format!("from-{sender}");
+            bulk.pairs = vec![(NodeId(sender), NodeId(2))];
+            bulk.sender = Arc::clone(&config);
+            bulk.receiver = Arc::clone(&config);
+            spec.groups.push(bulk);
+        }
+        let mut waits = Waits::default();
+        run(&spec, Mode::Fast, &mut waits, |_| ControlFlow::Continue(())).expect("a runnable scenario");
+        let busy = (waits.bytes[0] + waits.bytes[1]) as f64 * 8.0 / 30.0 / 40e6;
+        let mut all = waits.by_group.concat();
+        (busy, quantile(&mut all, 0.99))
+    };
+    let (busy, wait) = measured("hull");
+    println!("hull: {busy:.3} of the line, 99th percentile of waits {wait:.0} us");
+    // At most the drain of 95 %; DCTCP needs a seventh of the bandwidth-delay product above the threshold to use all of that.
+    assert!((0.75..=0.955).contains(&busy), "{busy} of the line");
+    // Four packets take 1.2 ms.
+    assert!(wait < 1_200.0, "{wait} us");
+    let (full, standing) = measured("drop-tail");
+    assert!(
+        full > 0.99 && standing > 10.0 * wait,
+        "without marks {full}, {standing} us"
+    );
+}
+
+/// What a packet needs from its arrival at link 0 to its delivery, in arrival order.
+#[derive(Default)]
+struct Sojourns(Vec<Duration>);
+
+impl Observer for Sojourns {
+    fn on_deliver(&mut self, _now: Instant, at: LinkIndex, _packet: &Packet, sojourn: Duration) {
+        if at == LinkIndex(0) {
+            self.0.push(sojourn);
+        }
+    }
+}
+
+#[test]
+fn a_packet_that_finds_no_company_waits_for_the_hold() {
+    // A packet of 1000 B every 10 ms: 1 ms on the line. The default hold of 1 ms ends before the next.
+    let mut spec: Spec = network(1, 2_000);
+    spec.links[0].queue = "jumbo";
+    spec.links[0].queue_values = limit("jumbo", Limit::Packets(100));
+    let (rate, packet) = (Rate::from_bps(800_000), Bytes(1_000));
+    spec.groups.push(group(
+        1,
+        Traffic::Cbr {
+            count: 1,
+            rate,
+            packet,
+        },
+    ));
+    for mode in [Mode::Fast, Mode::Plain] {
+        let mut sojourns = Sojourns::default();
+        let output =
+            run(&spec, mode, &mut sojourns, |_| ControlFlow::Continue(())).expect("a runnable scenario");
+        let expected = Duration::from_millis(1) + Duration::from_millis(1) + DELAY;
+        assert!(sojourns.0.len() >= 199, "{} packets", sojourns.0.len());
+        assert!(
+            sojourns.0.iter().all(|&sojourn| sojourn == expected),
+            "{:?}",
+            &sojourns.0[..3]
+        );
+        assert!(output.groups[0].delivery_latency.len() >= 199);
+    }
+}
+
 /// Mean completion time in milliseconds of all transfers and of those of 3000 bytes, over one line at 90 % load.
 fn completion(queue: &'static str) -> (f64, f64) {
     let mut spec: Spec = network(4, 60_000);
@@ -136,6 +219,7 @@ fn the_ideals_finish_short_transfers_sooner() {
         "least-attained",
         "shortest-remaining",
         "low-ttl",
+        "hull",
     ] {
         let (all, short) = completion(queue);
         println!("{queue:20} mean {all:7.1} ms, of 3000 B {short:7.1} ms");
