@@ -13,6 +13,7 @@ fn the_tables_of_favourtail_are_those_of_the_record() {
     let mut tables = vec![
         ("compare", compare(&record)),
         ("assumed", assumed(&record)),
+        ("rivals", rivals(&record)),
         ("today", today(&record)),
     ];
     for (name, id) in [
@@ -203,6 +204,35 @@ fn with_interval(recorded: &Recorded, name: &str) -> String {
         (Some(value), None) => ratio(value),
         (None, _) => String::from("-"),
     }
+}
+
+fn rivals(record: &Record) -> String {
+    let recorded = of(record, "own-ft-rivals");
+    let simple = of(record, "own-ft-rivals-simple");
+    let mut table = String::from(
+        "| queue | sum of times | median | lost packets | lost data packets | timeouts | short flow of the simple network |\n|---|---|---|---|---|---|---|\n",
+    );
+    for row in [
+        "favourtail",
+        "least attained",
+        "two queues",
+        "two queues, sequence",
+        "low TTL",
+    ] {
+        let one = |what: &str| with_interval(recorded, &format!("{what}, {row}"));
+        let start = "start = 1.2005 s";
+        let short = cell(simple, &format!("time, {row} [{start}]"), seconds);
+        let _ = writeln!(
+            table,
+            "| {row} | {} | {} | {} | {} | {} | {short} |",
+            one("time"),
+            one("median"),
+            one("lost packets"),
+            one("lost data packets"),
+            one("timeouts"),
+        );
+    }
+    table
 }
 
 fn assumed(record: &Record) -> String {
