@@ -104,6 +104,12 @@ pub(crate) fn read(frame: &[u8], tag: Option<[u8; TAG]>) -> Seen {
     let protocol = bytes.get(if version == 4 { 9 } else { 6 }).copied().unwrap_or(0);
     match wire::parse_headers(bytes) {
         Ok(parsed) => {
+            // Not what stands in the fixed header of IPv6: packets with extension headers are of the flow of those without.
+            let protocol = if parsed.segment.kind() == Kind::Tcp {
+                TCP
+            } else {
+                UDP
+            };
             let ends = Ends {
                 source_port: parsed.source.port(),
                 destination_port: parsed.destination.port(),
@@ -174,6 +180,9 @@ fn network_header(frame: &[u8]) -> (usize, [u8; 2], Option<u16>) {
     }
 }
 
+/// Protocol numbers of what has ports here.
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 /// EtherTypes.
 pub(crate) const IPV4: [u8; 2] = [0x08, 0x00];
 pub(crate) const IPV6: [u8; 2] = [0x86, 0xdd];

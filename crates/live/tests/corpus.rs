@@ -3,6 +3,8 @@
 
 #[path = "../../../fuzz/inputs/mark.rs"]
 mod mark;
+#[path = "corpus/marker.rs"]
+mod marker;
 #[path = "../../../fuzz/inputs/replay.rs"]
 mod replay;
 #[path = "../../../fuzz/inputs/requests.rs"]
@@ -29,23 +31,47 @@ fn kept_inputs_of_the_target_mark() {
     replay::replay("mark", 7, mark::run);
 }
 
-/// `FLEETFOOT_STORM=100000000 cargo test --profile ci -p fleetfoot-live --test corpus -- --nocapture` is a storm of as many inputs.
-#[test]
-fn a_storm_of_damaged_frames() {
-    let runs = std::env::var("FLEETFOOT_STORM")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    let (runs, seed) = (runs.unwrap_or(200_000_u64), 1);
+/// Inputs of a storm: `FLEETFOOT_STORM=100000000 cargo test --profile ci -p fleetfoot-live --test corpus -- --nocapture storm` makes as many.
+fn wanted(otherwise: u64) -> u64 {
+    let wanted = std::env::var("FLEETFOOT_STORM").ok();
+    wanted.and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// Frames that the fuzzer of the router keeps.
+fn kept_frames() -> Vec<Vec<u8>> {
     let folder = format!("{}/../../fuzz/corpus/router", env!("CARGO_MANIFEST_DIR"));
     let mut paths: Vec<_> = std::fs::read_dir(folder)
         .expect("the corpus is in the tree")
         .map(|file| file.expect("a file").path())
         .collect();
     paths.sort();
-    let seeds: Vec<Vec<u8>> = paths
+    paths
         .iter()
         .map(|path| std::fs::read(path).expect("readable"))
-        .collect();
+        .collect()
+}
+
+#[test]
+fn a_storm_of_frames_through_the_marker() {
+    let (wanted, seed) = (wanted(100_000), 1);
+    let sums = marker::storm(wanted, seed, &kept_frames());
+    let marker::Sums {
+        frames,
+        marked,
+        unreadable,
+        held,
+    } = sums;
+    println!("{frames} frames of seed {seed}: {marked} marked, {unreadable} unreadable, {held} held");
+    assert!(
+        marked > frames / 20 && unreadable > frames / 20 && held > frames / 10,
+        "{marked}, {unreadable}, {held} of {frames}"
+    );
+}
+
+#[test]
+fn a_storm_of_damaged_frames() {
+    let (runs, seed) = (wanted(200_000), 1);
+    let seeds = kept_frames();
     let mut rng = Rng::from_seed(seed);
     let (mut frame, mut passed) = (Vec::new(), 0_u64);
     for run in 0..runs {

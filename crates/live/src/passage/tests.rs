@@ -132,6 +132,40 @@ fn a_burst_is_marked_in_both_versions_of_ip() {
     }
 }
 
+/// A frame of IPv6 with destination options before its transport.
+fn with_options(segment: &Segment) -> Vec<u8> {
+    let mut frame = frame(SIX, segment);
+    frame[14 + 6] = 60;
+    let length = u16::from_be_bytes([frame[18], frame[19]]) + 8;
+    frame[18..20].copy_from_slice(&length.to_be_bytes());
+    frame.splice(54..54, [6, 0, 1, 4, 0, 0, 0, 0]);
+    frame
+}
+
+#[test]
+fn a_packet_with_extension_headers_does_not_overtake_its_flow() {
+    let mut passage = Passage::marking(rules());
+    let frames = [
+        frame(SIX, &data(0)),
+        frame(SIX, &data(1)),
+        with_options(&data(2)),
+        frame(SIX, &data(3)),
+    ];
+    let left = through(&mut passage, &frames);
+    let seqs: Vec<u32> = left
+        .iter()
+        .map(|frame| {
+            wire::parse(&frame[14..])
+                .expect("checksums are right")
+                .segment
+                .seq
+                .0
+        })
+        .collect();
+    assert_eq!(seqs, [0, 1, 2, 3]);
+    assert_eq!(reasons(&passage), [("alone", 1), ("extension_headers", 1)]);
+}
+
 #[test]
 fn why_packets_are_not_marked_is_counted() {
     let mut passage = Passage::marking(MarkRules {
@@ -156,10 +190,7 @@ fn why_packets_are_not_marked_is_counted() {
     repair(&mut fragment_sum);
     let mut cut = frame(FOUR, &data(0));
     cut.truncate(60);
-    let mut options = frame(SIX, &of(|segment| segment.payload = 100));
-    options[14 + 6] = 60; // destination options, eight bytes
-    options[18..20].copy_from_slice(&128_u16.to_be_bytes());
-    options.splice(54..54, [6, 0, 1, 4, 0, 0, 0, 0]);
+    let options = with_options(&data(0));
     let cases: Vec<(&str, Vec<u8>)> = vec![
         ("no_data", frame(FOUR, &of(|segment| segment.payload = 0))),
         (
