@@ -238,6 +238,7 @@ mod linux {
                 name,
                 in_driver,
                 zero_copy,
+                beside_kernel,
             } => {
                 let place = if *in_driver {
                     "in the driver"
@@ -249,8 +250,15 @@ mod linux {
                 } else {
                     "a copy of each frame"
                 };
-                let message = "AF_XDP: the kernel gets nothing of this interface; at the other end of a veth pair VLAN tags and checksums \
-                    have to be put into frames, ethtool -K IF tx off txvlan off";
+                let kernel = if *beside_kernel {
+                    "only what is for this machine or for all hosts"
+                } else {
+                    "nothing"
+                };
+                let message = format!(
+                    "AF_XDP: the kernel gets {kernel} of this interface; at the other end of a veth pair VLAN tags and checksums \
+                    have to be put into frames, ethtool -K IF tx off txvlan off"
+                );
                 (
                     "info",
                     "xdp",
@@ -258,7 +266,7 @@ mod linux {
                         ("interface", name.clone()),
                         ("place", place.into()),
                         ("copy", copy.into()),
-                        ("message", message.into()),
+                        ("message", message),
                     ],
                 )
             }

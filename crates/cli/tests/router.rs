@@ -168,3 +168,67 @@ fn a_missing_capability_and_an_offload_that_is_on_are_refused_by_name() {
     assert!(said.contains("ethtool -K one gro off"), "{said}");
     assert_eq!(said.matches("status 1").count(), 2, "{said}");
 }
+
+const ROUTE: &str = r#"mode = "route"
+[[interface]]
+name = "one"
+ring = "xdp"
+queue = { kind = "fq-codel" }
+[[interface]]
+name = "two"
+ring = "xdp"
+rate = "50 Mbit/s"
+queue = { kind = "favourtail" }
+[[route]]
+to = "10.0.1.0/24"
+interface = "one"
+[[route]]
+to = "10.0.2.0/24"
+interface = "two"
+[log]
+format = "json"
+"#;
+
+#[test]
+fn a_router_with_af_xdp_leaves_no_program_at_its_interfaces_even_after_a_kill() {
+    if skips() {
+        return;
+    }
+    let folder = Folder::new("xdp");
+    std::fs::write(folder.path().join("route.toml"), ROUTE).expect("a file");
+    if !cfg!(feature = "xdp") {
+        let said = script(
+            &folder,
+            "$FLEETFOOT router route.toml 2>&1 || echo status $?; ip link show one | grep -c xdp || true",
+        );
+        assert!(
+            said.contains("--features xdp") && said.ends_with("status 1\n0\n"),
+            "{said}"
+        );
+        return;
+    }
+    let said = script(
+        &folder,
+        &format!(
+            r#"{WAIT}
+            programs() {{ ip link show | grep -c 'prog/xdp' || true; }}
+            none() {{ n=0; until [ $(programs) = 0 ]; do n=$((n+1)); [ $n -lt 1000 ] || exit 8; sleep 0.02; done; }}
+            $FLEETFOOT router route.toml --json > document 2> log & router=$!
+            holds log '"event":"started"'
+            programs; grep -c 'the kernel gets only what is for this machine' log
+            sed -i 's/50 Mbit/60 Mbit/' route.toml; kill -HUP $router
+            holds log '"event":"reloaded","queues":"two"'
+            programs
+            kill -KILL $router; wait $router || true
+            none
+            $FLEETFOOT router route.toml --json > document 2> log & router=$!
+            holds log '"event":"started"'
+            programs
+            kill -TERM $router; wait $router; echo status $?
+            none
+            grep -c own_destination document || true
+            "#
+        ),
+    );
+    assert_eq!(said, "2\n2\n2\n2\nstatus 0\n0\n");
+}

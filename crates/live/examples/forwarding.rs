@@ -60,9 +60,11 @@ mod linux {
             }
         }
         if cfg!(feature = "xdp") {
-            for queue in ["drop-tail", "favourtail", "fq-codel"] {
-                let config = config(Mode::Bridge, Format::Xdp, queue);
-                subjects.push((format!("bridge xdp {queue}"), Some(config)));
+            for (mode, name) in [(Mode::Bridge, "bridge"), (Mode::Route, "route")] {
+                for queue in ["drop-tail", "favourtail", "fq-codel"] {
+                    let config = config(mode, Format::Xdp, queue);
+                    subjects.push((format!("{name} xdp {queue}"), Some(config)));
+                }
             }
         }
         for queue in ["favourtail", "superpacket", "sp-h", "sp-fq", "fq-codel"] {
@@ -124,13 +126,19 @@ mod linux {
     fn losses(bytes: u32, seconds: u64, rounds: u64) -> Result<(), Error> {
         let span = Duration::from_millis(1000 * seconds);
         let mut subjects: Vec<Subject> = vec![(String::from("kernel"), None)];
-        let mut rings = vec![("frames", Format::Frames), ("blocks", Format::Blocks)];
+        let mut ways = vec![
+            ("bridge frames", Mode::Bridge, Format::Frames),
+            ("bridge blocks", Mode::Bridge, Format::Blocks),
+        ];
         if cfg!(feature = "xdp") {
-            rings.push(("xdp", Format::Xdp));
+            ways.extend([
+                ("bridge xdp", Mode::Bridge, Format::Xdp),
+                ("route xdp", Mode::Route, Format::Xdp),
+            ]);
         }
-        for (ring, format) in rings {
-            let config = config(Mode::Bridge, format, "drop-tail");
-            subjects.push((format!("bridge {ring} drop-tail"), Some(config)));
+        for (name, mode, format) in ways {
+            let config = config(mode, format, "drop-tail");
+            subjects.push((format!("{name} drop-tail"), Some(config)));
         }
         let mut best = 0.0_f64;
         for _ in 0..rounds {

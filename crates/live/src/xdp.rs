@@ -1,7 +1,8 @@
 //! AF_XDP on one interface: frames in and out by rings in memory that the kernel and this process share.
 //!
-//! A program of six instructions, which is attached to the interface as long as this exists, gives every frame to the socket before the
-//! kernel's network stack sees it: in the driver, and where a driver cannot, behind it. So nothing of this interface reaches the
+//! A small program, which is attached to the interface as long as this exists, gives frames to the socket before the
+//! kernel's network stack sees them: in the driver, and where a driver cannot, behind it. In a bridge these are all, in a router all but
+//! those that are this machine's own (`program`). So nothing else of this interface reaches the
 //! kernel, the time at which a frame came is not known, and tags and checksums are those in the frame.
 //!
 //! Memory is cut into pieces of one frame each. Those of the first half are given to the kernel to be filled ("fill"), come back with frames
@@ -10,7 +11,10 @@
 
 mod calls;
 mod memory;
+mod own;
 mod program;
+
+pub(crate) use own::Addresses;
 
 use crate::offload::{keep_tags, receive_queues};
 use crate::packet_socket::{Refusal, Sent};
@@ -19,7 +23,8 @@ use crate::{Error, frames};
 use calls::{check, owned, read};
 use fleetfoot_core::time::{Duration, Instant};
 use memory::{Descriptors, Mapping, Rings, SLOTS};
-use program::attach;
+use own::Own;
+use program::Program;
 use std::ffi::CString;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -46,11 +51,13 @@ pub(crate) struct XdpSocket {
     name: String,
     index: u32,
     fd: OwnedFd,
+    /// What the program leaves to the kernel, if it does.
+    own: Option<Own>,
     /// Detaches the program when it is closed.
     _link: OwnedFd,
-    _map: OwnedFd,
+    _program: Program,
     /// Keeps the interface promiscuous.
-    _promiscuous: OwnedFd,
+    _promiscuous: Option<OwnedFd>,
 }
 
 /// A frame in memory that the kernel shares; its piece is the kernel's again when this is dropped.
@@ -74,12 +81,18 @@ impl Drop for XdpFrame<'_> {
 }
 
 impl XdpSocket {
-    /// Takes every frame that comes in by the interface `name`, whose packets with their tags have up to `longest` bytes; `waiting` bytes, with
-    /// what the kernel needs to keep frames, may wait in the interface.
+    /// Takes frames that come in by the interface `name`, whose packets with their tags have up to `longest` bytes: all but those that are for
+    /// what is `own`, or every one, those for other hosts included. `waiting` bytes, with what the kernel needs to keep frames, may
+    /// wait in the interface.
     ///
     /// # Errors
     /// The kernel, the driver or the rights of this process are not enough.
-    pub(crate) fn open(name: &str, longest: u32, waiting: i32) -> Result<XdpSocket, Error> {
+    pub(crate) fn open(
+        name: &str,
+        longest: u32,
+        waiting: i32,
+        own: Option<&Addresses>,
+    ) -> Result<XdpSocket, Error> {
         let fail = |what: &str, cause: io::Error| {
             Error::new(format!("{name} cannot have `ring = \"xdp\"`: {what}"), cause)
         };
@@ -104,7 +117,10 @@ impl XdpSocket {
             ));
         }
         keep_tags(name)?;
-        let promiscuous = promiscuous(index).map_err(|cause| fail("promiscuous mode", cause))?;
+        let promiscuous = match own {
+            Some(_) => None,
+            None => Some(promiscuous(index).map_err(|cause| fail("promiscuous mode", cause))?),
+        };
         // SAFETY: takes numbers only.
         let fd = owned(unsafe {
             libc::socket(
@@ -123,8 +139,15 @@ impl XdpSocket {
         set_waiting(&fd, waiting);
         let zero_copy =
             bind(&fd, index).map_err(|cause| fail("the socket cannot be bound to its queue", cause))?;
-        let (link, map, in_driver) =
-            attach(fd.as_raw_fd(), index).map_err(|(what, cause)| fail(what, cause))?;
+        let own = own.map(Own::new).transpose().map_err(|cause| {
+            fail(
+                "no table of this machine's addresses (CAP_BPF is needed besides)",
+                cause,
+            )
+        })?;
+        let program =
+            Program::load(fd.as_raw_fd(), own.as_ref()).map_err(|(what, cause)| fail(what, cause))?;
+        let (link, in_driver) = program.attach(index).map_err(|(what, cause)| fail(what, cause))?;
         let Rings {
             memory,
             receive,
@@ -153,8 +176,9 @@ impl XdpSocket {
             name: name.to_owned(),
             index,
             fd,
+            own,
             _link: link,
-            _map: map,
+            _program: program,
             _promiscuous: promiscuous,
         })
     }
@@ -337,6 +361,18 @@ impl XdpSocket {
 
     fn gone(&self, cause: io::Error) -> Error {
         Error::new(format!("the link's interface {} is gone", self.name), cause)
+    }
+
+    /// What is left to the kernel is what `addresses` say from now on. What does not fit comes here, and is to be counted.
+    pub(crate) fn leave(&mut self, addresses: &Addresses) {
+        if let Some(own) = &mut self.own {
+            let _ = own.set(addresses);
+        }
+    }
+
+    /// Frames that were left to the kernel, and their bytes, since the last call.
+    pub(crate) fn passed(&mut self) -> [u64; 2] {
+        self.own.as_mut().map_or([0; 2], Own::passed)
     }
 
     /// Frames that were lost because nobody read them in time, since the last call.

@@ -14,7 +14,7 @@ use fleetfoot_live::router::{
 };
 use fleetfoot_live::{Between, Format};
 use nix::sys::socket::{setsockopt, sockopt};
-use row::{Row, Running, has, skips};
+use row::{Place, Row, Running, has, skips};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
@@ -98,22 +98,39 @@ fn pattern(length: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Ways in which frames may come to a bridge.
-const RINGS: &[Format] = if cfg!(feature = "xdp") {
-    &[Format::Frames, Format::Blocks, Format::Xdp]
-} else {
-    &[Format::Frames, Format::Blocks]
-};
+/// Ways in which frames may come in here; what is left out is said.
+fn rings() -> Vec<Format> {
+    let mut rings = vec![Format::Frames, Format::Blocks];
+    rings.extend(xdp());
+    rings
+}
+
+/// AF_XDP, if this kernel has it and it was built.
+fn xdp() -> Option<Format> {
+    if !cfg!(feature = "xdp") {
+        println!("skipped: `xdp`, built without the feature");
+        return None;
+    }
+    if let Err(cause) = row::xdp_sockets() {
+        println!("skipped: `xdp`: {cause}");
+        return None;
+    }
+    Some(Format::Xdp)
+}
 
 const SIZE: usize = 3_000_000;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Both ends send at once, and compare what came with what was sent.
 fn transfer(row: &Row, to: IpAddr) {
+    transfer_between(&row.near, &row.far, to);
+}
+
+fn transfer_between(client: &Place, server: &Place, to: IpAddr) {
     let (ready, listens) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
-        let server = scope.spawn(|| {
-            row.far.run(move || {
+        let serving = scope.spawn(|| {
+            server.run(move || {
                 let listener = TcpListener::bind((to, 7000)).expect("a port");
                 ready.send(()).expect("the test waits");
                 let (stream, _) = listener.accept().expect("a client");
@@ -121,12 +138,12 @@ fn transfer(row: &Row, to: IpAddr) {
             });
         });
         listens.recv().expect("the server listens");
-        row.near.run(move || {
+        client.run(move || {
             let address = SocketAddr::from((to, 7000));
             let stream = TcpStream::connect_timeout(&address, LIMIT).expect("the far end is reached");
             both_ways(&stream, 2, 1);
         });
-        server.join().expect("the server is content");
+        serving.join().expect("the server is content");
     });
 }
 
@@ -229,7 +246,7 @@ fn a_bridge_carries_every_byte_both_ways_with_every_ring() {
     if skips() {
         return;
     }
-    for &ring in RINGS {
+    for ring in rings() {
         let row = Row::bridged();
         let config = bridge(queue("fq-codel", None), queue("favourtail", None), None, ring);
         let running = Running::start(&row, config);
@@ -249,13 +266,17 @@ fn a_bridge_carries_every_byte_both_ways_with_every_ring() {
 }
 
 #[test]
-fn a_router_carries_every_byte_both_ways_with_either_ring() {
+fn a_router_carries_every_byte_both_ways_with_every_ring() {
     if skips() {
         return;
     }
-    for ring in [Format::Frames, Format::Blocks] {
+    let mut pairs: Vec<[Format; 2]> = rings().into_iter().map(|ring| [ring; 2]).collect();
+    // And one beside another.
+    pairs.extend(xdp().map(|ring| [ring, Format::Frames]));
+    for pair in pairs {
         let row = Row::routed();
-        let config = routed(queue("drr", None), queue("sp-fq", None), None, ring);
+        let mut config = routed(queue("drr", None), queue("sp-fq", None), None, pair[0]);
+        config.interfaces[1].ring = pair[1];
         let running = Running::start(&row, config);
         everything(&row, ["10.0.2.1", "fd00:2::1"]);
         // By way of another router, which here is the far host itself.
@@ -271,6 +292,8 @@ fn a_router_carries_every_byte_both_ways_with_either_ring() {
             left.input.kernel > 0,
             "ARP and neighbour discovery are the kernel's"
         );
+        let fates = left.input.kernel + left.input.discarded() + right.output.queued;
+        assert_eq!(left.input.received, fates, "each is counted once: {snapshot:?}");
     }
 }
 
@@ -356,7 +379,15 @@ fn a_reload_under_load_loses_and_moves_nothing() {
     if skips() {
         return;
     }
-    let row = Row::bridged();
+    reload_under_load(Format::Frames, bridge, &Row::bridged(), "10.0.1.3");
+    for ring in [Some(Format::Frames), xdp()].into_iter().flatten() {
+        reload_under_load(ring, routed, &Row::routed(), "10.0.2.1");
+    }
+}
+
+type Configure = fn(Queue, Queue, Option<Rate>, Format) -> Config;
+
+fn reload_under_load(ring: Format, configure: Configure, row: &Row, to: &str) {
     // Four packets of 1028 bytes in a millisecond at most are 33 Mbit/s: below each rate, so that what is lost, a reload has lost.
     let rates = [
         None,
@@ -372,20 +403,15 @@ fn a_reload_under_load_loses_and_moves_nothing() {
         "drr",
         "sp-h",
     ];
-    let running = Running::start(
-        &row,
-        bridge(
-            queue("drop-tail", None),
-            queue("drop-tail", None),
-            None,
-            Format::Frames,
-        ),
-    );
-    let got = numbered(&row, "10.0.1.3", 8000, |number| {
+    let plain = || queue("drop-tail", None);
+    let running = Running::start(row, configure(plain(), plain(), None, ring));
+    // So that the neighbours are known: three packets for each wait at most.
+    echo(row, to.parse().expect("an address"));
+    let got = numbered(row, to, 8000, |number| {
         if number % 100 == 50 {
             let round = (number / 100) as usize;
             let (name, rate) = (names[round % names.len()], rates[round % rates.len()]);
-            let config = bridge(queue("codel", None), queue(name, None), rate, Format::Frames);
+            let config = configure(queue("codel", None), queue(name, None), rate, ring);
             running.order(Order::Reload(Ok(Box::new(config))));
         }
     });
@@ -438,45 +464,42 @@ fn hostile_frames_are_counted_by_reason_and_come_out_nowhere() {
     if skips() {
         return;
     }
-    let row = Row::routed();
-    let running = Running::start(
-        &row,
-        routed(
-            queue("drop-tail", None),
-            queue("drop-tail", None),
-            None,
-            Format::Frames,
-        ),
-    );
-    echo(&row, "10.0.2.1".parse().expect("an address"));
-    let hardware = row.hardware("b0");
-    let frames = row::hostile(hardware);
-    let before = running.snapshot();
-    row.near.run({
-        let frames: Vec<Vec<u8>> = frames.iter().map(|(frame, _)| frame.clone()).collect();
-        move || row::inject("a0", &frames)
-    });
-    let discarded = |snapshot: &Snapshot| snapshot.interfaces[0].input.discarded();
-    let sent = frames.iter().filter(|(_, why)| why.is_some()).count() as u64;
-    let snapshot = running.until(|snapshot| discarded(snapshot) >= discarded(&before) + sent);
-    for reason in Discard::ALL {
-        let counted = |snapshot: &Snapshot| snapshot.interfaces[0].input.discards[reason as usize];
-        let sent = frames.iter().filter(|(_, why)| *why == Some(reason)).count() as u64;
-        assert_eq!(counted(&snapshot) - counted(&before), sent, "{}", reason.name());
+    for ring in rings() {
+        let row = Row::routed();
+        let running = Running::start(
+            &row,
+            routed(queue("drop-tail", None), queue("drop-tail", None), None, ring),
+        );
+        echo(&row, "10.0.2.1".parse().expect("an address"));
+        let hardware = row.hardware("b0");
+        let frames = row::hostile(hardware);
+        let before = running.snapshot();
+        row.near.run({
+            let frames: Vec<Vec<u8>> = frames.iter().map(|(frame, _)| frame.clone()).collect();
+            move || row::inject("a0", &frames)
+        });
+        let discarded = |snapshot: &Snapshot| snapshot.interfaces[0].input.discarded();
+        let sent = frames.iter().filter(|(_, why)| why.is_some()).count() as u64;
+        let snapshot = running.until(|snapshot| discarded(snapshot) >= discarded(&before) + sent);
+        for reason in Discard::ALL {
+            let counted = |snapshot: &Snapshot| snapshot.interfaces[0].input.discards[reason as usize];
+            let sent = frames.iter().filter(|(_, why)| *why == Some(reason)).count() as u64;
+            assert_eq!(counted(&snapshot) - counted(&before), sent, "{}", reason.name());
+        }
+        let out = |snapshot: &Snapshot| snapshot.interfaces[1].output.queued;
+        assert_eq!(out(&snapshot), out(&before), "nothing of it came out");
+        // The end of a time to live, an unknown network, and a packet that is too long may be answered, and nothing else is.
+        let answers = snapshot.icmp_errors - before.icmp_errors;
+        let may = frames
+            .iter()
+            .filter(|(_, why)| matches!(why, Some(Discard::TtlExpired | Discard::NoRoute)))
+            .count()
+            - 1; // the source of one is a broadcast address
+        assert!(answers <= may as u64 && answers > 0, "{answers} of {may}");
+        // And honest packets still pass.
+        echo(&row, "10.0.2.1".parse().expect("an address"));
+        running.stop();
     }
-    let out = |snapshot: &Snapshot| snapshot.interfaces[1].output.queued;
-    assert_eq!(out(&snapshot), out(&before), "nothing of it came out");
-    // The end of a time to live, an unknown network, and a packet that is too long may be answered, and nothing else is.
-    let answers = snapshot.icmp_errors - before.icmp_errors;
-    let may = frames
-        .iter()
-        .filter(|(_, why)| matches!(why, Some(Discard::TtlExpired | Discard::NoRoute)))
-        .count()
-        - 1; // the source of one is a broadcast address
-    assert!(answers <= may as u64 && answers > 0, "{answers} of {may}");
-    // And honest packets still pass.
-    echo(&row, "10.0.2.1".parse().expect("an address"));
-    running.stop();
 }
 
 #[test]
@@ -484,46 +507,43 @@ fn hosts_are_told_of_an_expired_time_to_live_and_of_a_smaller_mtu() {
     if skips() || !has("ping") {
         return;
     }
-    let row = Row::routed();
-    row.middle.ip("link set dev b1 mtu 1300");
-    row.far.ip("link set dev c0 mtu 1300");
-    let running = Running::start(
-        &row,
-        routed(
-            queue("drop-tail", None),
-            queue("drop-tail", None),
-            None,
-            Format::Frames,
-        ),
-    );
-    let ping = |arguments: &str| {
-        let arguments: Vec<String> = arguments.split(' ').map(String::from).collect();
-        let output = row.near.run(move || {
-            let mut command = std::process::Command::new("ping");
-            command.args(["-n", "-c", "1", "-W", "10"]).args(arguments);
-            command.output().expect("ping is there")
-        });
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    for (arguments, answer) in [
-        ("-t 1 10.0.2.1", "Time to live exceeded"),
-        ("-t 1 fd00:2::1", "Hop limit"),
-        ("-M do -s 1400 10.0.2.1", "mtu = 1300"),
-        ("-M do -s 1400 fd00:2::1", "mtu=1300"),
-        ("10.9.9.9", "Net Unreachable"),
-        ("-s 100 10.0.2.1", " 0% packet loss"),
-    ] {
-        let said = ping(arguments);
-        assert!(
-            said.to_lowercase().contains(&answer.to_lowercase()),
-            "ping {arguments}: {said}"
+    for ring in rings() {
+        let row = Row::routed();
+        row.middle.ip("link set dev b1 mtu 1300");
+        row.far.ip("link set dev c0 mtu 1300");
+        let running = Running::start(
+            &row,
+            routed(queue("drop-tail", None), queue("drop-tail", None), None, ring),
         );
+        let ping = |arguments: &str| {
+            let arguments: Vec<String> = arguments.split(' ').map(String::from).collect();
+            let output = row.near.run(move || {
+                let mut command = std::process::Command::new("ping");
+                command.args(["-n", "-c", "1", "-W", "10"]).args(arguments);
+                command.output().expect("ping is there")
+            });
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        for (arguments, answer) in [
+            ("-t 1 10.0.2.1", "Time to live exceeded"),
+            ("-t 1 fd00:2::1", "Hop limit"),
+            ("-M do -s 1400 10.0.2.1", "mtu = 1300"),
+            ("-M do -s 1400 fd00:2::1", "mtu=1300"),
+            ("10.9.9.9", "Net Unreachable"),
+            ("-s 100 10.0.2.1", " 0% packet loss"),
+        ] {
+            let said = ping(arguments);
+            assert!(
+                said.to_lowercase().contains(&answer.to_lowercase()),
+                "ping {arguments}: {said}"
+            );
+        }
+        // A transfer finds the smaller MTU by itself.
+        transfer(&row, "10.0.2.1".parse().expect("an address"));
+        let snapshot = running.stop();
+        assert!(snapshot.interfaces[0].input.discards[Discard::TtlExpired as usize] >= 2);
+        assert!(snapshot.interfaces[0].input.discards[Discard::LongerThanMtu as usize] >= 2);
     }
-    // A transfer finds the smaller MTU by itself.
-    transfer(&row, "10.0.2.1".parse().expect("an address"));
-    let snapshot = running.stop();
-    assert!(snapshot.interfaces[0].input.discards[Discard::TtlExpired as usize] >= 2);
-    assert!(snapshot.interfaces[0].input.discards[Discard::LongerThanMtu as usize] >= 2);
 }
 
 #[test]
@@ -531,7 +551,7 @@ fn vlan_tags_pass_a_bridge() {
     if skips() {
         return;
     }
-    for &ring in RINGS {
+    for ring in rings() {
         if ring == Format::Xdp && !has("ethtool") {
             continue;
         }
@@ -564,7 +584,7 @@ fn tags_that_the_kernel_takes_out_are_put_back_and_everything_else_stays() {
     if skips() {
         return;
     }
-    for &ring in RINGS {
+    for ring in rings() {
         let row = Row::bridged();
         let running = Running::start(
             &row,
@@ -631,27 +651,29 @@ fn an_interface_that_goes_down_and_comes_back_carries_on() {
     if skips() {
         return;
     }
-    let row = Row::routed();
-    let running = Running::start(
-        &row,
-        routed(queue("codel", None), queue("codel", None), None, Format::Frames),
-    );
-    for _ in 0..3 {
+    for ring in rings() {
+        let row = Row::routed();
+        let running = Running::start(
+            &row,
+            routed(queue("codel", None), queue("codel", None), None, ring),
+        );
+        for _ in 0..3 {
+            echo(&row, "10.0.2.1".parse().expect("an address"));
+            row.middle.ip("link set b1 down");
+            row.middle.ip("link set b1 up");
+            // Its IPv6 addresses went with it; those of IPv4 stay.
+            row.wait_for("b1");
+            row.wait_for_far("c0");
+        }
         echo(&row, "10.0.2.1".parse().expect("an address"));
-        row.middle.ip("link set b1 down");
-        row.middle.ip("link set b1 up");
-        // Its IPv6 addresses went with it; those of IPv4 stay.
-        row.wait_for("b1");
-        row.wait_for_far("c0");
+        let events = running.events();
+        let down = Event::Interface {
+            name: String::from("b1"),
+            up: false,
+        };
+        assert!(events.contains(&down), "{events:?}");
+        running.stop();
     }
-    echo(&row, "10.0.2.1".parse().expect("an address"));
-    let events = running.events();
-    let down = Event::Interface {
-        name: String::from("b1"),
-        up: false,
-    };
-    assert!(events.contains(&down), "{events:?}");
-    running.stop();
 }
 
 #[test]
@@ -659,17 +681,19 @@ fn a_kernel_that_forwards_itself_is_refused() {
     if skips() {
         return;
     }
-    let row = Row::routed();
-    row.middle
-        .run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("root may"));
-    let config = routed(queue("codel", None), queue("codel", None), None, Format::Frames);
-    let error = Running::try_start(&row, config)
-        .err()
-        .expect("every packet would leave twice");
-    assert!(
-        error.contains("sysctl -w net.ipv4.conf.b0.forwarding=0"),
-        "{error}"
-    );
+    for ring in rings() {
+        let row = Row::routed();
+        row.middle
+            .run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("root may"));
+        let config = routed(queue("codel", None), queue("codel", None), None, ring);
+        let error = Running::try_start(&row, config)
+            .err()
+            .expect("every packet would leave twice");
+        assert!(
+            error.contains("sysctl -w net.ipv4.conf.b0.forwarding=0"),
+            "{error}"
+        );
+    }
 }
 
 /// What the log says of packets that leave twice, once that has been said `count` times.
@@ -691,29 +715,31 @@ fn forwarding_that_is_switched_on_meanwhile_is_reported_once() {
     if skips() {
         return;
     }
-    let row = Row::routed();
-    let config = routed(queue("codel", None), queue("codel", None), None, Format::Frames);
-    let running = Running::start(&row, config.clone());
-    assert_eq!(twice(&running), []);
-    for (text, settings) in [
-        (
-            "1",
-            Some(["net.ipv4.conf.b0.forwarding", "net.ipv4.conf.b1.forwarding"]),
-        ),
-        ("0", None),
-    ] {
-        row.middle
-            .run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", text).expect("root may"));
-        let before = said_twice(&running, if settings.is_some() { 2 } else { 4 });
-        running.order(Order::Reload(Ok(Box::new(config.clone()))));
-        let after = twice(&running);
-        assert_eq!(after, before, "a reload says it once");
-        let by = |at: usize| settings.map(|names| names[at].to_owned());
-        let expected = [(String::from("b0"), by(0)), (String::from("b1"), by(1))];
-        assert_eq!(after[after.len() - 2..], expected, "{after:?}");
+    for ring in rings() {
+        let row = Row::routed();
+        let config = routed(queue("codel", None), queue("codel", None), None, ring);
+        let running = Running::start(&row, config.clone());
+        assert_eq!(twice(&running), []);
+        for (text, settings) in [
+            (
+                "1",
+                Some(["net.ipv4.conf.b0.forwarding", "net.ipv4.conf.b1.forwarding"]),
+            ),
+            ("0", None),
+        ] {
+            row.middle
+                .run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", text).expect("root may"));
+            let before = said_twice(&running, if settings.is_some() { 2 } else { 4 });
+            running.order(Order::Reload(Ok(Box::new(config.clone()))));
+            let after = twice(&running);
+            assert_eq!(after, before, "a reload says it once");
+            let by = |at: usize| settings.map(|names| names[at].to_owned());
+            let expected = [(String::from("b0"), by(0)), (String::from("b1"), by(1))];
+            assert_eq!(after[after.len() - 2..], expected, "{after:?}");
+        }
+        assert_eq!(twice(&running).len(), 4);
+        running.stop();
     }
-    assert_eq!(twice(&running).len(), 4);
-    running.stop();
 }
 
 #[test]
@@ -781,31 +807,33 @@ fn an_mtu_that_shrinks_and_grows_again_counts_at_once() {
     if skips() {
         return;
     }
-    let row = Row::routed();
-    let config = |name| routed(queue(name, None), queue(name, None), None, Format::Frames);
-    let running = Running::start(&row, config("codel"));
-    let changes = || {
-        let all = running.events().into_iter();
-        all.filter(|event| matches!(event, Event::Mtu { .. }))
-            .collect::<Vec<_>>()
-    };
-    row.middle.ip("link set b1 mtu 1300");
-    running.until(|_| changes().len() == 1);
-    // Another queue must not keep the smaller one.
-    running.order(Order::Reload(Ok(Box::new(config("drr")))));
-    running.snapshot();
-    row.middle.ip("link set b1 mtu 9000");
-    running.until(|_| changes().len() == 2);
-    let mtu = |mtu| Event::Mtu {
-        name: String::from("b1"),
-        mtu,
-    };
-    assert_eq!(changes(), [mtu(1300), mtu(1500)]);
-    row.middle.ip("link set b1 mtu 1500");
-    for address in ["10.0.2.1", "fd00:2::1"] {
-        echo(&row, address.parse().expect("an address"));
+    for ring in rings() {
+        let row = Row::routed();
+        let config = |name| routed(queue(name, None), queue(name, None), None, ring);
+        let running = Running::start(&row, config("codel"));
+        let changes = || {
+            let all = running.events().into_iter();
+            all.filter(|event| matches!(event, Event::Mtu { .. }))
+                .collect::<Vec<_>>()
+        };
+        row.middle.ip("link set b1 mtu 1300");
+        running.until(|_| changes().len() == 1);
+        // Another queue must not keep the smaller one.
+        running.order(Order::Reload(Ok(Box::new(config("drr")))));
+        running.snapshot();
+        row.middle.ip("link set b1 mtu 9000");
+        running.until(|_| changes().len() == 2);
+        let mtu = |mtu| Event::Mtu {
+            name: String::from("b1"),
+            mtu,
+        };
+        assert_eq!(changes(), [mtu(1300), mtu(1500)]);
+        row.middle.ip("link set b1 mtu 1500");
+        for address in ["10.0.2.1", "fd00:2::1"] {
+            echo(&row, address.parse().expect("an address"));
+        }
+        no_loss(&running.stop());
     }
-    no_loss(&running.stop());
 }
 
 #[test]
@@ -884,8 +912,6 @@ fn a_ring_that_is_not_possible_is_refused_with_the_reason() {
         assert!(error.contains("--features xdp"), "{error}");
         return;
     }
-    let error = refused(&Row::routed(), routed(plain(), plain(), None, Format::Xdp));
-    assert!(error.contains("`mode = \"route\"`"), "{error}");
     let row = Row::bridged();
     row.middle.ip("link set b0 mtu 9000\nlink set b1 mtu 9000");
     let error = refused(&row, bridge(plain(), plain(), None, Format::Xdp));
@@ -908,4 +934,178 @@ fn a_ring_that_is_not_possible_is_refused_with_the_reason() {
         "{events:?}"
     );
     running.stop();
+}
+
+/// Pings `to` from a place until an answer comes, or none does.
+fn ping_until(from: &Place, to: &str, answers: bool) {
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    loop {
+        let output = from.run(|| {
+            std::process::Command::new("ping")
+                .args(["-n", "-c", "1", "-W", "1", to])
+                .output()
+                .expect("ping is there")
+        });
+        if output.status.success() == answers {
+            return;
+        }
+        assert!(std::time::Instant::now() < until, "ping {to}: {output:?}");
+    }
+}
+
+#[test]
+fn what_is_for_the_machine_of_a_router_is_answered_by_its_kernel() {
+    if skips() || !has("ping") {
+        return;
+    }
+    for ring in rings() {
+        let row = Row::routed();
+        let running = Running::start(
+            &row,
+            routed(queue("fq-codel", None), queue("codel", None), None, ring),
+        );
+        let sent_before = running.snapshot().interfaces[1].output.queued;
+        // By the address of this side and by that of the other, and from both sides.
+        let near = ["10.0.1.2", "fd00:1::2", "10.0.2.2", "fd00:2::2"];
+        for (place, addresses) in [
+            (&row.near, near),
+            (&row.far, ["10.0.2.2", "fd00:2::2", "10.0.1.2", "fd00:1::2"]),
+        ] {
+            for to in addresses {
+                ping_until(place, to, true);
+            }
+        }
+        for to in near {
+            transfer_between(&row.near, &row.middle, to.parse().expect("an address"));
+        }
+        let snapshot = running.snapshot();
+        for at in &snapshot.interfaces {
+            assert_eq!(at.input.discarded(), 0, "{ring:?}: {at:?}");
+        }
+        // Every packet of it: more than a thousand frames each way, for four transfers.
+        assert!(
+            snapshot.interfaces[0].input.kernel > 4000,
+            "{ring:?}: {snapshot:?}"
+        );
+        assert!(snapshot.interfaces[0].input.bytes > 4 * SIZE as u64);
+        assert_eq!(
+            snapshot.interfaces[1].output.queued, sent_before,
+            "{ring:?}: nothing of it was forwarded"
+        );
+        // Neighbours are found again, by everybody.
+        for (place, name) in [
+            (&row.near, "a0"),
+            (&row.middle, "b0"),
+            (&row.middle, "b1"),
+            (&row.far, "c0"),
+        ] {
+            place.ip(&format!("neighbour flush dev {name}"));
+        }
+        for to in ["10.0.2.1", "fd00:2::1"] {
+            echo(&row, to.parse().expect("an address"));
+        }
+        ping_until(&row.near, "fd00:1::2", true);
+        running.stop();
+    }
+}
+
+#[test]
+fn what_is_forwarded_has_a_hop_less_and_is_otherwise_as_it_was() {
+    if skips() {
+        return;
+    }
+    for ring in rings() {
+        let row = Row::routed();
+        let running = Running::start(
+            &row,
+            routed(queue("drop-tail", None), queue("drop-tail", None), None, ring),
+        );
+        for to in ["10.0.2.1", "fd00:2::1"] {
+            echo(&row, to.parse().expect("an address"));
+        }
+        let (hardware, out) = (row.hardware("b0"), row.hardware("b1"));
+        let far = row.far.run(|| row::hardware_of("c0"));
+        let sent = [
+            row::frame(hardware, "10.0.1.1:1", "10.0.2.1:2", 9),
+            row::frame(hardware, "[fd00:1::1]:1", "[fd00:2::1]:2", 9),
+        ];
+        let wanted: Vec<Vec<u8>> = sent
+            .iter()
+            .map(|frame| {
+                let mut frame = frame.clone();
+                frame[..6].copy_from_slice(&far);
+                frame[6..12].copy_from_slice(&out);
+                let four = frame[12..14] == [8, 0];
+                frame[if four { 14 + 8 } else { 14 + 7 }] = 8;
+                if four { row::sum(frame) } else { frame }
+            })
+            .collect();
+        let last = wanted[1].clone();
+        let inject = sent.to_vec();
+        let got = row::captured(
+            &row.far,
+            "c0",
+            move |frame| frame == last,
+            || row.near.run(move || row::inject("a0", &inject)),
+        );
+        // Beside what the kernels of both ends say to each other.
+        let got: Vec<Vec<u8>> = got.into_iter().filter(|frame| wanted.contains(frame)).collect();
+        assert_eq!(got, wanted, "{ring:?}");
+        no_loss(&running.stop());
+    }
+}
+
+#[test]
+fn addresses_that_come_and_go_are_followed() {
+    if skips() || !has("ping") {
+        return;
+    }
+    for ring in rings() {
+        let row = Row::routed();
+        let running = Running::start(
+            &row,
+            routed(queue("codel", None), queue("codel", None), None, ring),
+        );
+        // On an interface that is not the router's; no route leads there.
+        for (to, prefix) in [("10.77.0.1", 32), ("2001:db8::77", 128)] {
+            ping_until(&row.near, to, false);
+            row.middle.ip(&format!("address add {to}/{prefix} dev lo"));
+            ping_until(&row.near, to, true);
+            let input = |snapshot: &Snapshot| snapshot.interfaces[0].input.clone();
+            let before = input(&running.snapshot());
+            ping_until(&row.near, to, true);
+            // The answer may come before the router has read its own copy.
+            let after = input(&running.until(|snapshot| input(snapshot).kernel > before.kernel));
+            assert_eq!(before.discards, after.discards, "{ring:?}");
+            row.middle.ip(&format!("address del {to}/{prefix} dev lo"));
+            ping_until(&row.near, to, false);
+            // The router has noticed, too: no route leads there.
+            let no_route =
+                |snapshot: &Snapshot| snapshot.interfaces[0].input.discards[Discard::NoRoute as usize];
+            let before = no_route(&running.snapshot());
+            ping_until(&row.near, to, false);
+            running.until(|snapshot| no_route(snapshot) > before);
+        }
+        // Another Ethernet address.
+        row.middle.ip("link set b0 address 02:00:00:00:77:01");
+        running.events();
+        row.near.ip("neighbour flush dev a0");
+        for to in ["10.0.1.2", "fd00:1::2"] {
+            ping_until(&row.near, to, true);
+        }
+        for to in ["10.0.2.1", "fd00:2::1"] {
+            echo(&row, to.parse().expect("an address"));
+        }
+        let snapshot = running.stop();
+        let late: u64 = snapshot
+            .interfaces
+            .iter()
+            .map(|at| at.input.discards[Discard::OwnDestination as usize])
+            .sum();
+        // One ping at most came between an address and the router's notice of it.
+        assert!(
+            late <= 2 && (ring == Format::Xdp || late == 0),
+            "{ring:?}: {snapshot:?}"
+        );
+    }
 }

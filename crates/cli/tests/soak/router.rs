@@ -142,7 +142,10 @@ fn a_router_that_is_reloaded_cut_off_and_killed_carries_every_byte() {
     }
     if cfg!(feature = "xdp") {
         let part = Part { ring: "xdp", ..part };
-        println!("{}", play(part, 0, "xdp", false).what);
+        for routed in [false, true] {
+            let name = if routed { "xdp-routed" } else { "xdp" };
+            println!("{}", play(part, 0, name, routed).what);
+        }
     }
 }
 
@@ -154,12 +157,8 @@ fn gibibytes_through_a_router() {
     }
     parts::play("router", 4, |number| {
         let mut part = PARTS[number % PARTS.len()];
-        // Where it is built, AF_XDP has every other bridge that it can carry.
-        if cfg!(feature = "xdp")
-            && !part.routed
-            && part.mtu < 3800
-            && (number / PARTS.len()).is_multiple_of(2)
-        {
+        // Where it is built, AF_XDP has every other part that it can carry.
+        if cfg!(feature = "xdp") && part.mtu < 3800 && (number / PARTS.len()).is_multiple_of(2) {
             part.ring = "xdp";
         }
         play(part, number, "long", part.routed)

@@ -151,11 +151,6 @@ fn read_interface(section: &Section, name: &str, mtu: u32, mode: Mode) -> Result
         "xdp" => Format::Xdp,
         _ => Format::Frames,
     };
-    if format == Format::Xdp && mode == Mode::Route {
-        let message =
-            "`ring = \"xdp\"` is for bridges: the kernel, which answers ARP for a router, would get nothing";
-        return Err(ring.fail(message));
-    }
     Ok(InterfaceConfig {
         name: name.to_owned(),
         rate,
@@ -308,6 +303,7 @@ mod tests {
     use crate::plugins;
     use crate::scenario::keys;
     use fleetfoot_core::units::Rate;
+    use fleetfoot_live::Format;
     use fleetfoot_live::router::{Interface, Mode};
 
     fn there() -> Vec<Interface> {
@@ -370,6 +366,23 @@ format = "json"
     }
 
     #[test]
+    fn every_ring_does_for_a_bridge_and_for_a_router() {
+        let bridge = "mode = \"bridge\"\n[[interface]]\nname = \"lan0\"\nqueue = { kind = \"codel\" }\n\
+            [[interface]]\nname = \"wan0\"\nring = \"blocks\"\nqueue = { kind = \"codel\" }\n";
+        for text in [GOOD, bridge] {
+            for (name, ring) in [
+                ("frames", Format::Frames),
+                ("blocks", Format::Blocks),
+                ("xdp", Format::Xdp),
+            ] {
+                let text = text.replace("ring = \"blocks\"", &format!("ring = \"{name}\""));
+                let file = read(&text).unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!(file.config.interfaces[1].ring, ring);
+            }
+        }
+    }
+
+    #[test]
     fn every_registered_queue_can_stand_before_an_interface() {
         for entry in plugins::queues() {
             let text = GOOD.replace(
@@ -403,7 +416,7 @@ format = "json"
                 "did you mean `rate`?",
             ),
             ("rate = \"20 Mbit/s\"\n", "", 8, "`framing` has nothing to do"),
-            ("ring = \"blocks\"", "ring = \"xdp\"", 10, "is for bridges"),
+            ("ring = \"blocks\"", "ring = \"xpd\"", 10, "`blocks` or `xdp`"),
             (
                 "kind = \"favourtail\"",
                 "kind = \"favortail\"",

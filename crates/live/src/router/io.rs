@@ -1,14 +1,25 @@
 //! How frames come from an interface and leave by it: a packet socket, or AF_XDP.
 
-use super::{Event, Mode};
+use super::Event;
+use super::interfaces::Interface;
+#[cfg(feature = "xdp")]
+use super::packet::is_martian;
 use crate::Error;
 use crate::packet_socket::{PacketSocket, Sent, Setup};
 use crate::ring::{Format, RingFrame};
 #[cfg(feature = "xdp")]
-use crate::xdp::{XdpFrame, XdpSocket};
+use crate::xdp::{Addresses, XdpFrame, XdpSocket};
 use fleetfoot_core::time::Instant;
-use std::io::{ErrorKind, IoSlice};
+use foldhash::fast::RandomState;
+use std::collections::HashSet;
+use std::io::IoSlice;
+use std::net::IpAddr;
+#[cfg(feature = "xdp")]
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
+
+/// The addresses of this machine.
+pub(super) type Ours = HashSet<IpAddr, RandomState>;
 
 /// One or the other.
 pub(super) enum Io {
@@ -48,7 +59,8 @@ impl Frame<'_> {
 }
 
 impl Io {
-    /// Opens an interface for packets of up to `longest` bytes with their tags.
+    /// Opens an interface for packets of up to `longest` bytes with their tags. In a router the kernel gets what is for this machine, by the
+    /// interface's own address or one of `ours`.
     ///
     /// # Errors
     /// The interface is not there, a right is missing, or it cannot do what is asked.
@@ -56,41 +68,46 @@ impl Io {
         name: &str,
         longest: u32,
         setup: Setup,
-        mode: Mode,
+        own: Option<(&Interface, &Ours)>,
         log: &mut dyn FnMut(Event),
     ) -> Result<Io, Error> {
         if setup.ring != Format::Xdp {
             return PacketSocket::open_with(name, longest, setup).map(Io::Packet);
         }
-        if mode == Mode::Route {
-            return Err(Error::new(
-                format!("{name} cannot have `ring = \"xdp\"` with `mode = \"route\"`"),
-                std::io::Error::new(
-                    ErrorKind::Unsupported,
-                    "the kernel, which answers ARP, would get nothing: it is for bridges; take `frames` or `blocks`",
-                ),
-            ));
-        }
-        Io::open_xdp(name, longest, setup, log)
+        Io::open_xdp(name, longest, setup, own, log)
     }
 
     #[cfg(feature = "xdp")]
-    fn open_xdp(name: &str, longest: u32, setup: Setup, log: &mut dyn FnMut(Event)) -> Result<Io, Error> {
-        let socket = XdpSocket::open(name, longest, setup.waiting.unwrap_or_default())?;
+    fn open_xdp(
+        name: &str,
+        longest: u32,
+        setup: Setup,
+        own: Option<(&Interface, &Ours)>,
+        log: &mut dyn FnMut(Event),
+    ) -> Result<Io, Error> {
+        let own = own.map(|(facts, ours)| own_addresses(facts, ours));
+        let socket = XdpSocket::open(name, longest, setup.waiting.unwrap_or_default(), own.as_ref())?;
         log(Event::Xdp {
             name: name.to_owned(),
             in_driver: socket.in_driver(),
             zero_copy: socket.zero_copy(),
+            beside_kernel: own.is_some(),
         });
         Ok(Io::Xdp(Box::new(socket)))
     }
 
     #[cfg(not(feature = "xdp"))]
-    fn open_xdp(name: &str, _: u32, _: Setup, _: &mut dyn FnMut(Event)) -> Result<Io, Error> {
+    fn open_xdp(
+        name: &str,
+        _: u32,
+        _: Setup,
+        _: Option<(&Interface, &Ours)>,
+        _: &mut dyn FnMut(Event),
+    ) -> Result<Io, Error> {
         Err(Error::new(
             format!("{name} cannot have `ring = \"xdp\"`: this program was built without it"),
             std::io::Error::new(
-                ErrorKind::Unsupported,
+                std::io::ErrorKind::Unsupported,
                 "cargo build --release --locked --features xdp -p fleetfoot-cli; or take `frames` or `blocks`",
             ),
         ))
@@ -182,6 +199,31 @@ impl Io {
         }
     }
 
+    /// Whether the kernel has a frame that was received here, too.
+    pub(super) const fn shares(&self) -> bool {
+        matches!(self, Io::Packet(_))
+    }
+
+    /// The addresses of the interface, or of this machine, may have changed in a router.
+    pub(super) fn follow(&mut self, facts: &Interface, ours: &Ours) {
+        match self {
+            Io::Packet(_) => {
+                let _ = (facts, ours);
+            }
+            #[cfg(feature = "xdp")]
+            Io::Xdp(socket) => socket.leave(&own_addresses(facts, ours)),
+        }
+    }
+
+    /// Frames that only the kernel got, and their bytes, since the last call.
+    pub(super) fn passed(&mut self) -> [u64; 2] {
+        match self {
+            Io::Packet(_) => [0; 2],
+            #[cfg(feature = "xdp")]
+            Io::Xdp(socket) => socket.passed(),
+        }
+    }
+
     /// Frames that were lost because nobody read them in time, since the last call.
     pub(super) fn missed(&mut self) -> u64 {
         match self {
@@ -199,5 +241,16 @@ impl AsFd for Io {
             #[cfg(feature = "xdp")]
             Io::Xdp(socket) => socket.as_fd(),
         }
+    }
+}
+
+/// What the kernel is to have, as [`fate`](super::packet::fate) decides; it knows groups without being told, and addresses that no packet from outside has
+/// are nobody's.
+#[cfg(feature = "xdp")]
+fn own_addresses(facts: &Interface, ours: &Ours) -> Addresses {
+    let ours = ours.iter().copied().filter(|address| !is_martian(address));
+    Addresses {
+        hardware: facts.hardware.unwrap_or_default(),
+        destinations: ours.chain([IpAddr::V4(Ipv4Addr::BROADCAST)]).collect(),
     }
 }

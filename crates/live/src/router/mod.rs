@@ -121,6 +121,8 @@ pub enum Event {
         in_driver: bool,
         /// Whether the device and this process share the memory of frames.
         zero_copy: bool,
+        /// Whether the kernel gets what is for this machine, as it does in a router.
+        beside_kernel: bool,
     },
 }
 
@@ -232,7 +234,8 @@ impl Router {
             bypass: true,
         };
         // Room for two tags that the kernel leaves in the frame.
-        let socket = Io::open(name, mtu + 2 * frames::TAG as u32, setup, self.config.mode, log)?;
+        let longest = mtu + 2 * frames::TAG as u32;
+        let socket = Io::open(name, longest, setup, self.plane.own(index), log)?;
         let output = Output::new(config, mtu, seed).ok_or_else(|| {
             Error::new(
                 format!("no queue {}", config.queue.name),
@@ -318,7 +321,8 @@ impl Router {
             drop(frame);
             match fate {
                 Ok(()) => {}
-                Err(None) => port.counters.kernel += 1,
+                Err(None) if port.socket.shares() => port.counters.kernel += 1,
+                Err(None) => port.counters.discard(Discard::OwnDestination),
                 Err(Some(reason)) => port.counters.discard(reason),
             }
             let strange = [fate == Err(Some(Discard::Aggregate)), unfinished];
@@ -376,7 +380,7 @@ impl Router {
                     Ok(queues) => {
                         self.reloads += 1;
                         log(Event::Reloaded { queues });
-                        self.plane.refresh(log);
+                        self.plane.refresh(&mut self.ports, log);
                     }
                     Err(why) => {
                         self.refused_reloads += 1;
@@ -423,10 +427,14 @@ impl Router {
         Ok(changed)
     }
 
-    /// What was counted so far, frames that were not read in time included, after which the kernel is asked.
+    /// What was counted so far, frames that were not read, or not given to this process, included, after which the kernel is asked.
     fn count(&mut self) -> Snapshot {
-        for port in &mut self.ports {
-            port.counters.missed += port.socket.missed();
+        for Port { socket, counters, .. } in &mut self.ports {
+            counters.missed += socket.missed();
+            let [frames, bytes] = socket.passed();
+            counters.received += frames;
+            counters.bytes += bytes;
+            counters.kernel += frames;
         }
         self.snapshot()
     }

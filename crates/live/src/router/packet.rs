@@ -35,6 +35,8 @@ pub enum Discard {
     MartianSource,
     /// Its source is an address of this router.
     OwnSource,
+    /// It is for this machine, and the kernel did not get it: AF_XDP gave it to the router before it was told of the address.
+    OwnDestination,
     /// Its source would be reached by another interface.
     WrongInterface,
     /// Its destination is no host on any network: loopback, unspecified, reserved.
@@ -53,7 +55,7 @@ pub enum Discard {
 
 impl Discard {
     /// All of them, in order.
-    pub const ALL: [Discard; 16] = [
+    pub const ALL: [Discard; 17] = [
         Discard::Runt,
         Discard::Truncated,
         Discard::Aggregate,
@@ -63,6 +65,7 @@ impl Discard {
         Discard::SourceRouted,
         Discard::MartianSource,
         Discard::OwnSource,
+        Discard::OwnDestination,
         Discard::WrongInterface,
         Discard::MartianDestination,
         Discard::LinkLocal,
@@ -84,6 +87,7 @@ impl Discard {
             Discard::SourceRouted => "source_routed",
             Discard::MartianSource => "martian_source",
             Discard::OwnSource => "own_source",
+            Discard::OwnDestination => "own_destination",
             Discard::WrongInterface => "wrong_interface",
             Discard::MartianDestination => "martian_destination",
             Discard::LinkLocal => "link_local",
@@ -100,7 +104,7 @@ impl Discard {
 pub(crate) enum Fate {
     /// The next hop on the way to this address.
     Forward(IpAddr),
-    /// The kernel of this machine, which has it already.
+    /// The kernel of this machine, which has it already; AF_XDP leaves it that frame alone (`xdp/program.rs`).
     Kernel,
     /// Nobody.
     Discard(Discard),
@@ -238,7 +242,7 @@ fn is_for_several(address: &IpAddr) -> bool {
 }
 
 /// Addresses that no packet between hosts has.
-fn is_martian(address: &IpAddr) -> bool {
+pub(crate) fn is_martian(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(four) => {
             let [first, ..] = four.octets();

@@ -2,6 +2,7 @@
 
 use super::icmp::{self, Budget, Kind};
 use super::interfaces::{self, Interface, interfaces};
+use super::io::Ours;
 use super::neighbours::{Held, Neighbours, News};
 use super::output::Output;
 use super::packet::{self, Discard, Fate};
@@ -10,8 +11,6 @@ use super::{Config, Event, Mode, Port};
 use crate::Error;
 use crate::frames::{self, HEADER, Seen, TAG};
 use fleetfoot_core::time::Instant;
-use foldhash::fast::RandomState;
-use std::collections::HashSet;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
@@ -28,7 +27,7 @@ pub(super) struct Plane {
     /// Whether the source of a packet must be reached by the interface on which it came.
     check_source: Vec<bool>,
     /// The addresses of this machine.
-    ours: HashSet<IpAddr, RandomState>,
+    ours: Ours,
     routes: Routes,
     neighbours: Neighbours,
     errors: Errors,
@@ -48,6 +47,8 @@ impl Plane {
     /// # Errors
     /// An interface is not there, or is no Ethernet interface.
     pub(super) fn new(config: &Config) -> Result<Plane, Error> {
+        // First, so that no change is missed between this and the list.
+        let neighbours = Neighbours::follow()?;
         let mut all = interfaces()?;
         let ours = all.iter().flat_map(|one| one.addresses.clone()).collect();
         let mut facts = Vec::new();
@@ -67,14 +68,10 @@ impl Plane {
             }
             facts.push(found);
         }
-        Plane::with(config, facts, ours)
+        Ok(Plane::with(config, facts, ours, neighbours))
     }
 
-    fn with(
-        config: &Config,
-        facts: Vec<Interface>,
-        ours: HashSet<IpAddr, RandomState>,
-    ) -> Result<Plane, Error> {
+    fn with(config: &Config, facts: Vec<Interface>, ours: Ours, neighbours: Neighbours) -> Plane {
         let mut plane = Plane {
             mode: config.mode,
             mtus: facts.iter().map(|one| one.mtu).collect(),
@@ -83,7 +80,7 @@ impl Plane {
             check_source: Vec::new(),
             ours,
             routes: Routes::default(),
-            neighbours: Neighbours::follow()?,
+            neighbours,
             errors: Errors {
                 budget: Budget::full(),
                 sent: 0,
@@ -92,13 +89,13 @@ impl Plane {
             },
         };
         plane.configure(config);
-        Ok(plane)
+        plane
     }
 
     /// A plane with interfaces that the kernel does not have.
     #[cfg(test)]
     pub(super) fn of(config: &Config, facts: Vec<Interface>) -> Result<Plane, Error> {
-        Plane::with(config, facts, HashSet::default())
+        Ok(Plane::with(config, facts, Ours::default(), Neighbours::follow()?))
     }
 
     /// As if the kernel had reported a neighbour.
@@ -116,6 +113,11 @@ impl Plane {
     /// An interface as the kernel had it last.
     pub(super) fn facts(&self, index: usize) -> &Interface {
         &self.facts[index]
+    }
+
+    /// What an interface of a router leaves to the kernel: the interface, and the addresses of this machine.
+    pub(super) fn own(&self, index: usize) -> Option<(&Interface, &Ours)> {
+        (self.mode == Mode::Route).then(|| (&self.facts[index], &self.ours))
     }
 
     /// The MTU that an interface had at the start, for which its ring and its queue are made.
@@ -371,12 +373,12 @@ impl Plane {
             );
         }
         if interfaces {
-            self.refresh(log);
+            self.refresh(ports, log);
         }
     }
 
     /// Reads again what may have changed of the interfaces. One that is gone is noticed when it is used.
-    pub(super) fn refresh(&mut self, log: &mut dyn FnMut(Event)) {
+    pub(super) fn refresh(&mut self, ports: &mut [Port], log: &mut dyn FnMut(Event)) {
         let Ok(all) = interfaces() else { return };
         self.ours = all.iter().flat_map(|one| one.addresses.clone()).collect();
         for (index, facts) in self.facts.iter_mut().enumerate() {
@@ -408,6 +410,11 @@ impl Plane {
                     by: rival.clone(),
                 });
                 self.rivals[index] = rival;
+            }
+        }
+        for (index, port) in ports.iter_mut().enumerate() {
+            if let Some((facts, ours)) = self.own(index) {
+                port.socket.follow(facts, ours);
             }
         }
     }

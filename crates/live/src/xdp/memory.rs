@@ -76,7 +76,7 @@ pub(super) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    fn new(length: usize, fd: RawFd, offset: i64) -> io::Result<Mapping> {
+    pub(super) fn new(length: usize, fd: RawFd, offset: i64) -> io::Result<Mapping> {
         let flags = if fd < 0 {
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS
         } else {

@@ -207,12 +207,27 @@ impl Row {
 
     /// The Ethernet address of an interface of the middle.
     pub(crate) fn hardware(&self, name: &'static str) -> [u8; 6] {
-        self.middle.run(|| {
-            let all = interfaces().expect("they can be listed");
-            let found = all.into_iter().find(|one| one.name == name).expect("it is there");
-            found.hardware.expect("a veth has one")
-        })
+        self.middle.run(|| hardware_of(name))
     }
+}
+
+/// The Ethernet address of an interface of this thread's namespace.
+pub(crate) fn hardware_of(name: &str) -> [u8; 6] {
+    let all = interfaces().expect("they can be listed");
+    let found = all.into_iter().find(|one| one.name == name).expect("it is there");
+    found.hardware.expect("a veth has one")
+}
+
+/// Whether this kernel has sockets of AF_XDP.
+pub(crate) fn xdp_sockets() -> std::io::Result<()> {
+    // SAFETY: takes numbers only.
+    let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given this descriptor to nobody else.
+    drop(unsafe { OwnedFd::from_raw_fd(fd) });
+    Ok(())
 }
 
 fn wait_at(place: &Place, name: &'static str) {
@@ -497,7 +512,7 @@ pub(crate) fn frame(hardware: [u8; 6], source: &str, destination: &str, ttl: u8)
 }
 
 /// The IPv4 header's checksum is made right again.
-fn sum(mut bytes: Vec<u8>) -> Vec<u8> {
+pub(crate) fn sum(mut bytes: Vec<u8>) -> Vec<u8> {
     let header = usize::from(bytes[HEADER] & 15) * 4;
     bytes[HEADER + 10..HEADER + 12].fill(0);
     let sum = Sum::default().over(&bytes[HEADER..HEADER + header]);

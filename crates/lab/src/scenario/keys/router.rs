@@ -68,7 +68,7 @@ pub(crate) static ROUTER_INTERFACE: &[Key] = &[
         "ring",
         Kind::Choice(&["frames", "blocks", "xdp"]),
         Value("\"frames\""),
-        "How frames come in: `frames` (TPACKET_V2: at once) or `blocks` (TPACKET_V3: less work for each, and up to a millisecond later where little comes; up to two ticks of the kernel before Linux 6.18) or `xdp` (AF_XDP, in a bridge, where the program was built with it).",
+        "How frames come in: `frames` (TPACKET_V2: at once) or `blocks` (TPACKET_V3: less work for each, and up to a millisecond later where little comes; up to two ticks of the kernel before Linux 6.18) or `xdp` (AF_XDP, where the program was built with it).",
     ),
     key(
         "device_buffer",
