@@ -14,7 +14,8 @@
 //! a super-packet longer than `max_length` is treated as regular packets. A later packet without an entry is an orphan: dropped
 //! (the report) or treated as regular. Arithmetic is in whole thousandths of a packet. The key is the flow and the identifier,
 //! the report's is the pair of addresses. The epoch is a parameter, by default 200 ms, or follows the super-packets themselves
-//! (until one is completed it is the longest). With a limit in bytes, room counts in packets of the link's MTU. The table
+//! (until one is completed it is the longest), or the round-trip times of the handshakes that pass (the report's rule; how a router knows
+//! them, docs/design/super-packets.md#rtt-epoch, is ours). With a limit in bytes, room counts in packets of the link's MTU. The table
 //! holds as many entries as promises can be open (docs/design/super-packets.md#i2); with `weight` below 0.07 or `red = "queue"`, where that is
 //! no bound, 16 for each packet of the limit and 256 more, and a first that finds it full is refused.
 //!
@@ -34,20 +35,23 @@ use super::{
     QueueEventKind, work,
 };
 use crate::flow::FlowId;
-use crate::packet::{Ecn, Packet};
+use crate::packet::{Ecn, Kind, Packet};
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
 use crate::superpacket::{Layout, Role};
 use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use bloom::Bloom;
-use epoch::Epoch;
+use epoch::{Epoch, Follows};
+use handshakes::Handshakes;
 use longest::Longest;
 use promises::{Keys, Promises, Redeemed};
 
 mod bloom;
 mod epoch;
+mod handshakes;
 mod longest;
 mod promises;
 mod table;
@@ -71,6 +75,8 @@ pub struct SuperPacket {
     filtered: bool,
     hash: HashKey,
     epoch: Epoch,
+    /// Round-trip times, if the epoch follows them.
+    handshakes: Option<Box<Handshakes>>,
     promises: Promises,
     red: Option<Red>,
     packets: Fifo,
@@ -125,9 +131,11 @@ impl SuperPacket {
         parameter!("key": Choice(&["flow", "hosts"]) = "flow",
             "What an identifier must be unique within: the flow, or the pair of addresses (the report)"),
         parameter!("epoch": Duration(Duration::from_micros(1), Duration::from_secs(8)) = Duration::from_millis(200),
-            "Promises live between one and two of these (the report: twice the largest RTT, which a router does not know)"),
+            "Promises live between one and two of these (the report: twice the largest RTT, see `rtt_epoch`)"),
         parameter!("adaptive_epoch": Flag = false,
             "Make the epoch four times the longest super-packet of the last one to two seconds, at least 1 ms and at most `epoch` (ours)"),
+        parameter!("rtt_epoch": Flag = false,
+            "Make the epoch twice the largest RTT of the last one to two minutes (the report), seen between the SYN of a flow and its next packet (ours), at least 1 ms and at most `epoch`"),
         parameter!("state": Choice(&["table", "bloom"]) = "table",
             "What is remembered: each super-packet, or a Bloom filter of them and a counter for each host (the report, as an idea)"),
         parameter!("filter_bits": Integer(1, 64) = 10,
@@ -158,6 +166,11 @@ impl SuperPacket {
         let need = need(values);
         let weight = thousandths(values);
         let longest = values.duration("epoch").unwrap_or(Duration::from_millis(200));
+        let follows = match (values.flag("rtt_epoch"), values.flag("adaptive_epoch")) {
+            (true, _) => Follows::RoundTrips,
+            (false, true) => Follows::SuperPackets,
+            (false, false) => Follows::Nothing,
+        };
         let red = match values.choice("red") {
             "queue" => Some(false),
             "promised" => Some(true),
@@ -216,7 +229,8 @@ impl SuperPacket {
             ports_in_key: values.choice("key") != "hosts",
             filtered,
             hash: HashKey::new(link.seed),
-            epoch: Epoch::new(longest, values.flag("adaptive_epoch")),
+            epoch: Epoch::new(longest, follows),
+            handshakes: (follows == Follows::RoundTrips).then(|| Box::new(Handshakes::new(longest))),
             promises,
             red,
             packets: Fifo::new(),
@@ -286,6 +300,21 @@ impl SuperPacket {
         Keys {
             super_packet: self.hash.super_packet(key, id, self.ports_in_key),
             host: if self.filtered { self.hash.host(key) } else { 0 },
+        }
+    }
+
+    /// Takes the round-trip time of a flow whose handshake passes.
+    #[cold]
+    fn observe(&mut self, now: Instant, packet: &Packet, context: &QueueContext<'_>) {
+        let Some(handshakes) = &mut self.handshakes else {
+            return;
+        };
+        if packet.segment.kind() != Kind::Tcp {
+            return;
+        }
+        let flow = self.hash.flow_fingerprint(context.flows.key(packet.flow));
+        if let Some(rtt) = handshakes.on_packet(now, flow, packet.segment.flags) {
+            self.epoch.round_trip(now, rtt);
         }
     }
 
@@ -376,6 +405,9 @@ impl QueueDiscipline for SuperPacket {
         work::step();
         self.latest = self.latest.max(now);
         let now = self.latest;
+        if self.handshakes.is_some() {
+            self.observe(now, &packet, context);
+        }
         self.rotate(now, packet.flow, context);
         if let Some(red) = &mut self.red {
             let promised = if red.promised {
@@ -423,7 +455,8 @@ impl QueueDiscipline for SuperPacket {
     }
 
     fn state_bytes(&self) -> Option<usize> {
-        Some(size_of::<SuperPacket>() + self.promises.memory())
+        let handshakes = self.handshakes.as_ref().map_or(0, |some| some.memory());
+        Some(size_of::<SuperPacket>() + self.promises.memory() + handshakes)
     }
 
     fn check(values: &Values) -> Result<(), String> {
@@ -462,6 +495,11 @@ impl QueueDiscipline for SuperPacket {
         if values.flag("ecn") && layout == Layout::A {
             return Err(String::from(
                 "`ecn` needs layout B or C: layout A keeps the length where ECN is",
+            ));
+        }
+        if values.flag("rtt_epoch") && values.flag("adaptive_epoch") {
+            return Err(String::from(
+                "`rtt_epoch` and `adaptive_epoch` exclude each other: an epoch follows one or the other",
             ));
         }
         if values.flag("adaptive_epoch") && values.choice("state") == "bloom" {

@@ -126,11 +126,12 @@ proptest! {
         limit in limit(),
         operations in prop::collection::vec(operation(), 500..2000),
     ) {
-        let variants: [&[(&str, Value)]; 6] = [
+        let variants: [&[(&str, Value)]; 7] = [
             &[("need", Value::Choice("length")), ("weight", Value::Number(1.0))],
             &[("orphan", Value::Choice("regular")), ("key", Value::Choice("hosts"))],
             &[("max_length", Value::Integer(3)), ("adaptive_epoch", Value::Flag(true))],
             &[("max_length", Value::Integer(4)), ("state", Value::Choice("bloom")), ("weight", Value::Number(0.0))],
+            &[("state", Value::Choice("bloom")), ("rtt_epoch", Value::Flag(true)), ("weight", Value::Number(1.0))],
             &[("red", Value::Choice("queue")), ("red_weight", Value::Number(0.1)), ("layout", Value::Choice("A"))],
             &[("red", Value::Choice("promised")), ("red_weight", Value::Number(0.1)), ("need", Value::Choice("length"))],
         ];

@@ -1,10 +1,31 @@
-//! When generations change: every epoch, fixed or following how long super-packets take to pass.
+//! When generations change: every epoch, fixed, or following the round-trip times of flows or how long super-packets take to pass.
 
 use crate::time::{Duration, Instant};
 
-/// Shortest adaptive epoch.
+/// Shortest epoch that follows something.
 const SHORTEST: Duration = Duration::from_millis(1);
-const SECOND: Duration = Duration::from_secs(1);
+
+/// What the length of an epoch follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Follows {
+    /// Nothing: it is fixed.
+    Nothing,
+    /// How long super-packets take from their first to their last packet (docs/design/super-packets.md#adaptive-epoch).
+    SuperPackets,
+    /// The round-trip times of flows (docs/design/super-packets.md#rtt-epoch).
+    RoundTrips,
+}
+
+impl Follows {
+    /// How many times the largest time an epoch is, and for how long a time counts: in this span and the next.
+    const fn rule(self) -> (u64, Duration) {
+        match self {
+            Follows::Nothing | Follows::SuperPackets => (4, Duration::from_secs(1)),
+            // The report: twice. Flows last, and only their beginning is seen.
+            Follows::RoundTrips => (2, Duration::from_secs(60)),
+        }
+    }
+}
 
 /// The clock of the generations.
 #[derive(Clone, Debug)]
@@ -12,13 +33,13 @@ pub(super) struct Epoch {
     /// Start of the current epoch.
     start: Instant,
     length: Duration,
-    /// Fixed length, or upper bound of an adaptive one.
+    /// Fixed length, or upper bound of one that follows something.
     longest: Duration,
-    adaptive: bool,
-    /// Largest time from first to last packet of super-packets completed in this second and in the one before.
-    gaps: [Option<Duration>; 2],
-    /// Start of this second.
-    second: Instant,
+    follows: Follows,
+    /// Largest time seen in this span and in the one before.
+    largest: [Option<Duration>; 2],
+    /// Start of this span.
+    span: Instant,
 }
 
 /// What an epoch's end does to the two generations.
@@ -33,14 +54,14 @@ pub(super) enum Turn {
 }
 
 impl Epoch {
-    pub(super) const fn new(longest: Duration, adaptive: bool) -> Epoch {
+    pub(super) const fn new(longest: Duration, follows: Follows) -> Epoch {
         Epoch {
             start: Instant::ZERO,
             length: longest,
             longest,
-            adaptive,
-            gaps: [None; 2],
-            second: Instant::ZERO,
+            follows,
+            largest: [None; 2],
+            span: Instant::ZERO,
         }
     }
 
@@ -57,12 +78,13 @@ impl Epoch {
         }
         let epochs = gone.as_nanos() / self.length.as_nanos();
         self.start += Duration::from_nanos(epochs * self.length.as_nanos());
-        if self.adaptive {
-            self.pass_seconds(now);
-            // docs/design/super-packets.md#adaptive-epoch. Without a super-packet completed lately: the upper bound.
-            let largest = self.gaps[0].max(self.gaps[1]);
-            self.length = largest.map_or(self.longest, |gap| {
-                Duration::from_nanos(gap.as_nanos().saturating_mul(4))
+        if self.follows != Follows::Nothing {
+            self.pass_spans(now);
+            // Without anything seen lately: the upper bound.
+            let (times, _) = self.follows.rule();
+            let largest = self.largest[0].max(self.largest[1]);
+            self.length = largest.map_or(self.longest, |time| {
+                Duration::from_nanos(time.as_nanos().saturating_mul(times))
                     .max(SHORTEST)
                     .min(self.longest)
             });
@@ -73,26 +95,38 @@ impl Epoch {
     /// A super-packet was completed at `now`, `gap` after its first packet.
     #[inline]
     pub(super) fn completed(&mut self, now: Instant, gap: Duration) {
-        if self.adaptive {
-            self.pass_seconds(now);
-            self.gaps[0] = self.gaps[0].max(Some(gap));
+        if self.follows == Follows::SuperPackets {
+            self.saw(now, gap);
         }
     }
 
-    fn pass_seconds(&mut self, now: Instant) {
-        let seconds = now.since(self.second).as_nanos() / SECOND.as_nanos();
-        match seconds {
-            0 => return,
-            1 => self.gaps = [None, self.gaps[0]],
-            _ => self.gaps = [None; 2],
+    /// A flow was seen at `now` to have this round-trip time.
+    pub(super) fn round_trip(&mut self, now: Instant, rtt: Duration) {
+        if self.follows == Follows::RoundTrips {
+            self.saw(now, rtt);
         }
-        self.second += Duration::from_nanos(seconds * SECOND.as_nanos());
+    }
+
+    fn saw(&mut self, now: Instant, time: Duration) {
+        self.pass_spans(now);
+        self.largest[0] = self.largest[0].max(Some(time));
+    }
+
+    fn pass_spans(&mut self, now: Instant) {
+        let (_, span) = self.follows.rule();
+        let spans = now.since(self.span).as_nanos() / span.as_nanos();
+        match spans {
+            0 => return,
+            1 => self.largest = [None, self.largest[0]],
+            _ => self.largest = [None; 2],
+        }
+        self.span += Duration::from_nanos(spans * span.as_nanos());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Epoch, Turn};
+    use super::{Epoch, Follows, Turn};
     use crate::time::{Duration, Instant};
 
     const fn at(ms: u64) -> Instant {
@@ -101,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_epoch_ends_on_its_boundary() {
-        let mut epoch = Epoch::new(Duration::from_millis(100), false);
+        let mut epoch = Epoch::new(Duration::from_millis(100), Follows::Nothing);
         assert_eq!(epoch.turn(Instant::from_nanos(99_999_999)), Turn::None);
         assert_eq!(epoch.turn(at(100)), Turn::One);
         assert_eq!(epoch.turn(at(100)), Turn::None);
@@ -115,7 +149,7 @@ mod tests {
     #[test]
     fn an_adaptive_epoch_is_four_times_the_largest_gap_of_two_seconds() {
         let ms = Duration::from_millis;
-        let mut epoch = Epoch::new(ms(200), true);
+        let mut epoch = Epoch::new(ms(200), Follows::SuperPackets);
         assert_eq!(epoch.length(), ms(200));
         epoch.completed(at(10), ms(7));
         epoch.completed(at(20), ms(3));
@@ -134,5 +168,30 @@ mod tests {
         epoch.completed(at(2_900), ms(2));
         epoch.turn(at(60_000));
         assert_eq!(epoch.length(), ms(200), "nothing completed lately");
+    }
+
+    /// Twice the largest round-trip time (the report, 3.3), of the last one to two minutes (ours).
+    #[test]
+    fn an_epoch_of_round_trips_is_twice_the_largest_of_two_minutes() {
+        let ms = Duration::from_millis;
+        let mut epoch = Epoch::new(ms(500), Follows::RoundTrips);
+        assert_eq!(epoch.length(), ms(500), "nothing seen yet");
+        epoch.round_trip(at(100), ms(30));
+        epoch.round_trip(at(200), ms(80));
+        epoch.round_trip(at(300), ms(20));
+        epoch.completed(at(300), ms(200));
+        epoch.turn(at(500));
+        assert_eq!(epoch.length(), ms(160), "super-packets do not count");
+        epoch.round_trip(at(70_000), ms(10));
+        epoch.turn(at(119_000));
+        assert_eq!(epoch.length(), ms(160), "the minute before still counts");
+        epoch.turn(at(120_500));
+        assert_eq!(epoch.length(), ms(20));
+        epoch.round_trip(at(121_000), ms(600));
+        epoch.turn(at(122_000));
+        assert_eq!(epoch.length(), ms(500), "the upper bound");
+        epoch.round_trip(at(400_000), Duration::from_micros(100));
+        epoch.turn(at(401_000));
+        assert_eq!(epoch.length(), ms(1), "the lower bound");
     }
 }

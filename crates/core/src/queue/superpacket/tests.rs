@@ -276,6 +276,50 @@ fn reservations_end_with_the_second_epoch() {
     }
 }
 
+/// A packet without data.
+fn control(flow: u32, flags: Flags) -> Packet {
+    let mut packet = marked(Layout::LOCAL, flow, Mark::REGULAR, 40);
+    packet.segment.flags = flags;
+    packet
+}
+
+/// docs/design/super-packets.md#rtt-epoch-example: epoch at most 200 ms, a flow whose round trip takes 30 ms and then one of 40 ms.
+#[test]
+fn an_epoch_follows_the_largest_round_trip_of_handshakes() {
+    let longest = ("epoch", Value::Duration(Duration::from_millis(200)));
+    let mut rig = Rig::new(&[longest, ("rtt_epoch", Value::Flag(true))]);
+    let syn_ack = Flags::SYN.with(Flags::ACK);
+    for (at, packet) in [
+        (10, control(0, Flags::SYN)),
+        (40, control(0, Flags::ACK)),
+        (60, control(2, syn_ack)),
+        (100, control(2, Flags::ACK)),
+        (150, control(2, Flags::ACK)),
+    ] {
+        rig.now = ms(at);
+        assert_eq!(rig.offer_packet(packet), Ok(()));
+        assert_eq!(
+            rig.queue.epoch(),
+            Duration::from_millis(200),
+            "until it ends, at {at}"
+        );
+    }
+    rig.now = ms(200);
+    assert_eq!(rig.offer(0, Mark::first(5, 1)), Ok(()));
+    let epoch = rig.queue.epoch().as_nanos();
+    assert!(
+        (80_000_000..80_005_000).contains(&epoch),
+        "{epoch} ns: twice 40 ms"
+    );
+    assert_eq!(rig.r(), 4);
+    rig.now = ms(359);
+    assert!(rig.regular());
+    assert_eq!(rig.r(), 4, "old");
+    rig.now = ms(361);
+    assert!(rig.regular());
+    assert_eq!(rig.r(), 0, "forgotten after two epochs");
+}
+
 #[test]
 fn lengths_at_the_edges() {
     // M = 63 of 200: the longest that layout B can say.
@@ -557,6 +601,13 @@ fn values_that_contradict_each_other_are_refused() {
                 ("state", Value::Choice("bloom")),
             ],
             "the filter does not know",
+        ),
+        (
+            &[
+                ("adaptive_epoch", Value::Flag(true)),
+                ("rtt_epoch", Value::Flag(true)),
+            ],
+            "exclude each other",
         ),
     ] {
         let sentence = check(settings).expect_err("contradictory");
