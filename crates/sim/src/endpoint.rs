@@ -18,13 +18,14 @@ use fleetfoot_core::link::StreamEnd;
 use fleetfoot_core::packet::{Flags, Kind, Segment};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::tcp::listener::{self, Answer};
-use fleetfoot_core::tcp::{Config, Connection, PathMemory, Setting};
+use fleetfoot_core::tcp::{Accepted, Config, Connection, PathMemory, Setting};
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
 
 mod ahead;
 mod end;
+mod fast_open;
 mod group;
 mod hosts;
 mod interface;
@@ -195,6 +196,9 @@ impl<O: Observer> Hosts<'_, O> {
             connection.set(now, Setting::ClockPhase(ticks));
             let path = (opening.hosts[opener], opening.hosts[1 - opener]);
             tell_path(&self.known_paths, now, path, &mut connection);
+            if interface.fast_open {
+                connection.request_fast_open(fast_open::request(&interface));
+            }
             slot.ends[opener].connection = Some(Box::new(connection));
         }
         let key = opening.key.unwrap_or_else(|| opening.usual_key(number));
@@ -398,15 +402,28 @@ impl<O: Observer> Hosts<'_, O> {
             self.accept_at_relay(apps, now, index, side, segment);
             return;
         }
-        let config = slot.config(&self.spec.groups[slot.group as usize], side);
-        let mut connection = Connection::accept(now, config, slot.iss_of(side), segment);
+        let spec = &self.spec.groups[slot.group as usize];
+        let config = slot.config(spec, side);
+        let early = spec.interface.fast_open && fast_open::is_valid(segment);
+        let (mut connection, accepted) = if early {
+            Connection::accept_fast_open(now, config, slot.iss_of(side), segment)
+        } else {
+            (
+                Connection::accept(now, config, slot.iss_of(side), segment),
+                Accepted::default(),
+            )
+        };
         connection.set(now, Setting::AutoRead(true));
         connection.set(now, Setting::HeaderPrediction(self.network.mode == Mode::Fast));
         let ticks = self.ticks[slot.ends[side].node.0 as usize];
         connection.set(now, Setting::ClockPhase(ticks));
+        connection.read(now, Bytes(accepted.in_order)); // it came before `AutoRead`
         let path = (slot.ends[side].node, slot.ends[1 - side].node);
         tell_path(&self.known_paths, now, path, &mut connection);
         slot.ends[side].connection = Some(Box::new(connection));
+        if accepted.in_order > 0 {
+            self.take_early(apps, now, index, side, accepted.in_order);
+        }
         self.pump(apps, now, index, side);
     }
 

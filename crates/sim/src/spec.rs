@@ -220,7 +220,7 @@ pub struct Relay {
     pub config: Arc<Config>,
 }
 
-/// What a host's interface does with the packets of a traffic group.
+/// What a host does with the packets of a traffic group around its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct Interface {
     /// How outgoing packets become super-packets; `None`: they do not.
@@ -228,6 +228,9 @@ pub struct Interface {
     /// Interrupt coalescing: arriving packets are handed up together, so long after the first of them. Groups with the
     /// same time share the queue of a host. Zero: each at once.
     pub coalesce: Duration,
+    /// TCP Fast Open: who opens has a cookie of the other host, and puts its first data on the SYN.
+    #[serde(skip_serializing_if = "std::ops::Not::not")] // names of stored runs stay
+    pub fast_open: bool,
 }
 
 /// How flows are dealt to endpoint pairs.

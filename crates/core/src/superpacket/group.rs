@@ -3,14 +3,15 @@
 //! A [`Grouper`] stands between a connection and its interface. It holds data packets back until it knows how many belong
 //! together, marks them and lets them go back to back. When a group is complete is the [`Mode`]: after a silence of
 //! T_buffer, perhaps with a bound on how long a packet is held, at the end of the burst that the connection sends at one
-//! moment, after so many packets or an eighth of the smoothed RTT; or nothing is held back and a fixed length is announced
-//! whatever comes. Segments without data leave at once, unmarked. What it holds is a [`Segment`] in the simulator, and
+//! moment, after so many packets or an eighth of the smoothed RTT; or nothing is held back and a length is announced whatever
+//! comes, a fixed one or that of the window before; or a group is what one large segment of TCP is cut into. Segments without data leave at once, unmarked. What it holds is a [`Segment`] in the simulator, and
 //! with real packets ([`marker`](super::marker)) whatever a segment can be had of.
 //!
-//! **Source.** Schinazi, UCB/EECS-2014-80 (2014), 3.1 (T_buffer, fixed length); docs/design/super-packets.md#burst, #accumulate and #bound (the other modes).
+//! **Source.** Schinazi, UCB/EECS-2014-80 (2014), 4 (T_buffer), 5.3 (fixed length, estimated window length); docs/design/super-packets.md#burst, #accumulate, #bound,
+//! #estimate and #segment (the other modes, and how a window's length is estimated).
 //! **Deviations.**
 //! - A group is complete at `max` packets too: a busy flow is never silent (docs/design/super-packets.md#cap).
-//! - `last` is set only when a fixed length is not reached: a FIN comes first (docs/design/super-packets.md#last).
+//! - `last` is set only when a length announced beforehand is not reached: a FIN comes first (docs/design/super-packets.md#last).
 //! - Pure ACKs overtake data that is held back, which they do not depend on; SYN and RST let it go before them
 //!   (docs/design/super-packets.md#control).
 //! - A packet that comes exactly at the deadline begins the next group.
@@ -18,6 +19,7 @@
 //! Parameters: T_buffer 60 us (five packet times of 1500 bytes at 1 Gbit/s, the report's), `max` 10 packets (the longest that
 //! routers accept by default), layout B, the true length declared.
 
+use super::pieces::Joiner;
 use super::{Layout, Mark, Role};
 use crate::packet::{Flags, Segment};
 use crate::rng::Rng;
@@ -62,6 +64,18 @@ pub enum Mode {
     },
     /// Never held back: the first announces `max` packets, and the next ones are its followers whenever they come.
     Fixed,
+    /// Never held back: the first of a window announces as many packets as the window before had, `max` at first and at most. A window is over when
+    /// nothing came for `t_buffer`; what is longer than announced begins another super-packet of the same length.
+    Estimate {
+        /// T_buffer.
+        t_buffer: Duration,
+    },
+    /// Never held back: a segment of TCP that is larger than a packet is cut into packets, which are a group. The receiver's [`Grouper::join`]
+    /// puts it together.
+    Segment {
+        /// Largest packet, its headers included, without what marks add (bytes).
+        packet: u32,
+    },
 }
 
 /// What the marks say of a group's length. All but the truth are for experiments with senders that lie.
@@ -105,9 +119,22 @@ pub struct Grouper<P = Segment> {
     began: Instant,
     srtt: Option<Duration>,
     identifiers: Identifiers,
-    /// [`Mode::Fixed`]: followers still to come, and their mark.
+    /// [`Mode::Fixed`] and [`Mode::Estimate`]: followers still to come, and their mark.
     followers: u8,
     follower: Mark,
+    window: Window,
+    joiner: Joiner,
+}
+
+/// [`Mode::Estimate`]: the window that is being sent.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    /// Packets expected.
+    estimate: u8,
+    /// Packets so far.
+    packets: u32,
+    /// When the last of them came.
+    last: Instant,
 }
 
 /// A packet that leaves.
@@ -122,11 +149,9 @@ pub struct Outgoing<P = Segment> {
 impl<P: AsRef<Segment> + AsMut<Segment>> Grouper<P> {
     /// Nothing is held back yet. Identifiers are drawn from `random`.
     pub fn new(grouping: Grouping, random: Rng) -> Grouper<P> {
+        let max = grouping.max.clamp(1, grouping.layout.max_length());
         Grouper {
-            grouping: Grouping {
-                max: grouping.max.clamp(1, grouping.layout.max_length()),
-                ..grouping
-            },
+            grouping: Grouping { max, ..grouping },
             packets: VecDeque::new(),
             ready: 0,
             deadline: None,
@@ -135,6 +160,12 @@ impl<P: AsRef<Segment> + AsMut<Segment>> Grouper<P> {
             identifiers: Identifiers::new(random),
             followers: 0,
             follower: Mark::REGULAR,
+            window: Window {
+                estimate: max,
+                packets: 0,
+                last: Instant::ZERO,
+            },
+            joiner: Joiner::default(),
         }
     }
 
@@ -168,9 +199,17 @@ impl<P: AsRef<Segment> + AsMut<Segment>> Grouper<P> {
             return;
         }
         self.packets.push_back(outgoing);
-        if self.grouping.mode == Mode::Fixed {
-            self.announce(fin);
-            return;
+        match self.grouping.mode {
+            Mode::Fixed => return self.announce(self.grouping.max, fin),
+            Mode::Estimate { t_buffer } => {
+                let length = self.estimate(now, t_buffer);
+                return self.announce(length, fin);
+            }
+            Mode::Timer { .. }
+            | Mode::BoundedTimer { .. }
+            | Mode::Burst
+            | Mode::Accumulate { .. }
+            | Mode::Segment { .. } => {}
         }
         let collected = self.packets.len() - self.ready;
         if collected == 1 {
@@ -186,7 +225,7 @@ impl<P: AsRef<Segment> + AsMut<Segment>> Grouper<P> {
                     Duration::from_nanos(srtt.as_nanos() / SRTT_SHARE)
                 }))
             }),
-            Mode::Burst | Mode::Fixed => now,
+            Mode::Burst | Mode::Fixed | Mode::Estimate { .. } | Mode::Segment { .. } => now,
         });
         if fin || collected >= usize::from(self.grouping.max) {
             self.complete();
@@ -265,13 +304,25 @@ impl<P: AsRef<Segment> + AsMut<Segment>> Grouper<P> {
         self.ready = self.packets.len();
     }
 
-    /// Marks the newest packet with its place in a super-packet of fixed length.
-    fn announce(&mut self, fin: bool) {
+    /// A packet of data comes: what its window's length is expected to be (docs/design/super-packets.md#estimate).
+    fn estimate(&mut self, now: Instant, t_buffer: Duration) -> u8 {
+        let window = &mut self.window;
+        if window.packets > 0 && now.since(window.last) >= t_buffer {
+            window.estimate = window.packets.min(u32::from(self.grouping.max)) as u8;
+            window.packets = 0;
+            self.followers = 0; // what was announced and did not come is not taken up again
+        }
+        window.packets = window.packets.saturating_add(1);
+        window.last = now;
+        window.estimate
+    }
+
+    /// Marks the newest packet with its place in a super-packet of a length that is announced beforehand.
+    fn announce(&mut self, length: u8, fin: bool) {
         self.ready = self.packets.len();
         let Some(outgoing) = self.packets.back_mut() else {
             return;
         };
-        let length = self.grouping.max;
         if length < 2 || self.followers == 0 && fin {
             outgoing.group = alone(outgoing.packet.as_ref());
             return;
@@ -290,6 +341,56 @@ impl<P: AsRef<Segment> + AsMut<Segment>> Grouper<P> {
             self.followers = 0;
         }
         write(self.grouping.layout, outgoing.packet.as_mut(), mark);
+    }
+}
+
+impl Grouper<Segment> {
+    /// The connection sends a segment: as [`Grouper::on_packet`], but with [`Mode::Segment`] one that is larger than a packet is cut.
+    pub fn on_segment(&mut self, now: Instant, segment: Segment) {
+        let Mode::Segment { packet } = self.grouping.mode else {
+            return self.on_packet(now, segment);
+        };
+        if segment.payload == 0 || segment.flags.intersects(Flags::SYN.with(Flags::RST)) {
+            self.on_packet(now, segment);
+            self.complete(); // a FIN without data
+            return;
+        }
+        let room = packet.saturating_sub(u32::from(segment.overhead)).max(1);
+        let mut sent = 0;
+        while sent < segment.payload {
+            let payload = room.min(segment.payload - sent);
+            let mut piece = segment;
+            piece.seq = segment.seq + sent;
+            piece.payload = payload;
+            // As segmentation offload does it: CWR on the first, FIN and PSH on the last.
+            if sent > 0 {
+                piece.flags = piece.flags.without(Flags::CWR);
+            }
+            sent += payload;
+            if sent < segment.payload {
+                piece.flags = piece.flags.without(Flags::FIN.with(Flags::PSH));
+            }
+            self.packets.push_back(Outgoing {
+                packet: piece,
+                group: 0,
+            });
+            if self.packets.len() - self.ready == usize::from(self.grouping.max) {
+                self.complete();
+            }
+        }
+        self.complete();
+    }
+
+    /// Whether what arrives is to pass [`Grouper::join`].
+    #[inline]
+    pub fn joins(&self) -> bool {
+        matches!(self.grouping.mode, Mode::Segment { .. })
+    }
+
+    /// A packet of the other end has arrived: what TCP gets now, if anything. That is the packet itself if it is no piece of a segment, and with the last piece that
+    /// was missing the segment.
+    pub fn join(&mut self, packet: &Segment) -> Option<Segment> {
+        self.joiner.on_packet(self.grouping.layout, packet)
     }
 }
 

@@ -12,6 +12,7 @@ mod edge;
 pub mod group;
 mod layout;
 pub mod marker;
+pub mod pieces;
 #[cfg(test)]
 mod tests;
 

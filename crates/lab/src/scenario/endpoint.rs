@@ -47,6 +47,7 @@ pub fn endpoint(file: Option<&Path>, set: &Setting) -> Result<Config, Error> {
     for (key, used) in [
         ("super_packets", of_hosts.super_packets.is_some()),
         ("host_coalesce", !of_hosts.coalesce.is_zero()),
+        ("fast_open", of_hosts.fast_open),
     ] {
         if used {
             return Err(section
@@ -110,6 +111,7 @@ mod tests {
             ("tcp.colour=red", "unknown key `colour`"),
             ("tcp.congestion_control=fast", "fast"),
             ("tcp.super_packets=burst", "no effect"),
+            ("tcp.fast_open=true", "no effect"),
             ("tcp.spreading_gap=2 ms", "no effect"),
         ] {
             let error = with(&[argument]).expect_err(argument);

@@ -1,4 +1,4 @@
-//! `super_packets` and `host_coalesce` under `[tcp]`: what a host's interface does with packets.
+//! `super_packets`, `host_coalesce` and `fast_open` under `[tcp]`: what a host does around its connections.
 
 use super::document::{Node, Value};
 use super::error::Error;
@@ -25,6 +25,9 @@ pub(crate) fn interface(node: &Node, path: &str, config: &Config) -> Result<Inte
         coalesce: section
             .find("host_coalesce")?
             .map_or(Ok(Duration::ZERO), |field| field.duration())?,
+        fast_open: section
+            .find("fast_open")?
+            .map_or(Ok(false), |field| field.flag())?,
     })
 }
 
@@ -46,11 +49,14 @@ fn grouping(field: &Field) -> Result<Option<Grouping>, Error> {
     let word = chosen.choice()?;
     let t_buffer = section.find("t_buffer")?;
     if let Some(field) = &t_buffer
-        && matches!(word, "burst" | "fixed")
+        && matches!(word, "burst" | "fixed" | "segment")
     {
         return Err(field
             .fail(format!("`t_buffer` has no effect in mode `{word}`"))
-            .help(field.place(), "it belongs to the modes `timer` and `accumulate`"));
+            .help(
+                field.place(),
+                "it belongs to the modes `timer`, `accumulate` and `estimate`",
+            ));
     }
     let t_buffer = t_buffer.map_or(Ok(Grouping::T_BUFFER), |field| field.duration())?;
     let hold = section.find("hold")?;
@@ -74,14 +80,49 @@ fn grouping(field: &Field) -> Result<Option<Grouping>, Error> {
         max: length as u8,
         declare: declare(&section.need("declare")?, layout)?,
     };
-    if grouping.mode == Mode::Fixed && grouping.declare != Declare::Truth {
+    let declares = match grouping.mode {
+        Mode::Fixed => Some("mode `fixed` declares `max`, whatever comes"),
+        Mode::Estimate { .. } => Some("mode `estimate` declares the length of the window before"),
+        Mode::Segment { .. } => {
+            Some("mode `segment` declares what a segment has, else it would never be whole")
+        }
+        Mode::Timer { .. } | Mode::BoundedTimer { .. } | Mode::Burst | Mode::Accumulate { .. } => None,
+    };
+    if let Some(problem) = declares
+        && grouping.declare != Declare::Truth
+    {
         let field = section.need("declare")?;
         return Err(field
-            .fail("mode `fixed` declares `max`, whatever comes")
+            .fail(problem)
             .help(field.place(), "set `max`, or use another mode"));
     }
     Ok(Some(grouping))
 }
+
+/// Makes the data unit of a group, the `mtu` of `config`, that of the packets which a segment is cut into, and gives TCP segments of `max` packets.
+///
+/// # Errors
+/// The largest segment, if it is larger than a data unit can be (bytes).
+pub(super) fn enlarge(grouping: &mut Grouping, config: &mut Config) -> Result<(), u32> {
+    let Mode::Segment { packet } = &mut grouping.mode else {
+        return Ok(());
+    };
+    *packet = config.mtu;
+    let headers = HEADERS + if config.timestamps { TIMESTAMPS } else { 0 };
+    let larger = headers + u32::from(grouping.max) * config.mtu.saturating_sub(headers);
+    if larger > LARGEST_UNIT {
+        return Err(larger);
+    }
+    config.mtu = larger;
+    Ok(())
+}
+
+/// IPv4 and TCP headers without options (bytes).
+const HEADERS: u32 = 40;
+/// The timestamps option with its padding (RFC 7323; bytes).
+const TIMESTAMPS: u32 = 12;
+/// Largest `data_unit` (bytes).
+pub(super) const LARGEST_UNIT: u32 = 1_000_000;
 
 fn mode(field: &Field, word: &str, t_buffer: Duration, hold: Option<Duration>) -> Result<Mode, Error> {
     match word {
@@ -92,6 +133,8 @@ fn mode(field: &Field, word: &str, t_buffer: Duration, hold: Option<Duration>) -
         "burst" => Ok(Mode::Burst),
         "accumulate" => Ok(Mode::Accumulate { t_buffer }),
         "fixed" => Ok(Mode::Fixed),
+        "estimate" => Ok(Mode::Estimate { t_buffer }),
+        "segment" => Ok(Mode::Segment { packet: 0 }), // known with the group's data unit: `enlarge`
         _ => Err(field.fail(format!("`{word}` is no mode of super-packets"))),
     }
 }
@@ -142,9 +185,11 @@ fn declare(field: &Field, layout: Layout) -> Result<Declare, Error> {
 
 /// Refuses what cannot go together with super-packets.
 fn combines(section: &Section, field: &Field, grouping: &Grouping, config: &Config) -> Result<(), Error> {
-    // docs/design/super-packets.md#pacing-excludes: spacing takes bursts apart that grouping needs.
+    // docs/design/super-packets.md#pacing-excludes: spacing takes bursts apart that grouping needs; a segment is not taken apart.
+    let whole = matches!(grouping.mode, Mode::Segment { .. });
     for spacing in ["pacing", "initial_spreading"] {
-        if let Some(node) = section.table.get(spacing)
+        if !whole
+            && let Some(node) = section.table.get(spacing)
             && is_on(node)
         {
             return Err(Error::at(
@@ -269,6 +314,35 @@ mod tests {
         );
     }
 
+    /// docs/design/super-packets.md#segment: a segment of `max` packets of the data unit, whatever options each of them carries.
+    #[test]
+    fn a_segment_is_max_packets_of_the_data_unit() {
+        let sizes = |tcp: &str, own: &str| {
+            let text = scenario(tcp, own);
+            let resolved = Scenario::parse("test.toml", &text)
+                .and_then(|scenario| scenario.resolve(&Setting::none()))
+                .map_err(|error| error.to_string())?;
+            let group = &resolved.spec.groups[0];
+            let mode = group.interface.super_packets.map(|grouping| grouping.mode);
+            Ok::<_, String>((group.sender.mtu, mode))
+        };
+        let packet = |packet| Some(Mode::Segment { packet });
+        let six = "super_packets = { mode = \"segment\", max = 6 }";
+        // 6 * 1448 + 52 with timestamps, 6 * 1460 + 40 without, 6 * 948 + 52 for small packets, 6 * 1440 + 52 beside an option of eight bytes.
+        assert_eq!(sizes(six, ""), Ok((8740, packet(1500))));
+        let plain = format!("timestamps = false\n{six}");
+        assert_eq!(sizes(&plain, ""), Ok((8800, packet(1500))));
+        assert_eq!(sizes(six, "data_unit = \"1000 B\""), Ok((5740, packet(1000))));
+        let option = "super_packets = { mode = \"segment\", max = 6, layout = \"C\" }";
+        assert_eq!(sizes(option, ""), Ok((8692, packet(1492))));
+        assert_eq!(
+            sizes("super_packets = \"segment\"", ""),
+            Ok((14_532, packet(1500)))
+        );
+        assert!(sizes("pacing = \"full\"\nsuper_packets = \"segment\"", "").is_ok());
+        assert!(sizes("pacing = \"full\"\nsuper_packets = \"estimate\"", "").is_err());
+    }
+
     #[test]
     fn layout_c_leaves_room_for_its_option() {
         let scenario = Scenario::parse("test.toml", &scenario("super_packets = { layout = \"C\" }", ""))
@@ -295,6 +369,21 @@ mod tests {
                 "super_packets = { mode = \"burst\", t_buffer = \"1 ms\" }",
                 "test.toml:5",
                 "no effect in mode `burst`",
+            ),
+            (
+                "super_packets = { mode = \"segment\", t_buffer = \"1 ms\" }",
+                "test.toml:5",
+                "no effect in mode `segment`",
+            ),
+            (
+                "super_packets = { mode = \"segment\", declare = \"+1\" }",
+                "test.toml:5",
+                "would never be whole",
+            ),
+            (
+                "super_packets = { mode = \"estimate\", declare = 9 }",
+                "test.toml:5",
+                "the window before",
             ),
             (
                 "super_packets = { mode = \"accumulate\", hold = \"1 ms\" }",

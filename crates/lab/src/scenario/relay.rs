@@ -48,7 +48,7 @@ pub(super) fn relay(
     }
     if interface != Interface::default() {
         return Err(field
-            .fail("`relay` does not go together with `super_packets` and `host_coalesce`")
+            .fail("`relay` does not go together with `super_packets`, `host_coalesce` and `fast_open`")
             .help(field.place(), "switch those off for this group"));
     }
     let listed = traffic
@@ -263,6 +263,11 @@ mod tests {
                 "kind = \"bulk\"\nrelay = \"router-0\"\ntcp = { super_packets = \"burst\" }",
                 "test.toml:8",
                 "does not go together",
+            ),
+            (
+                "kind = \"bulk\"\nrelay = \"router-0\"\ntcp = { fast_open = true }",
+                "test.toml:8",
+                "`fast_open`",
             ),
             (
                 "kind = \"bulk\"\nrelay = \"router-0\"\ntcp = { host_coalesce = \"1 ms\" }",

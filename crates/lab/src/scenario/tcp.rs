@@ -302,7 +302,7 @@ mod tests {
             .map(|key| key.name)
             .filter(|name| switches().all(|(key, _)| key != *name))
             .collect();
-        assert_eq!(others, ["profile", "super_packets", "host_coalesce"]);
+        assert_eq!(others, ["profile", "super_packets", "host_coalesce", "fast_open"]);
     }
 
     #[test]

@@ -106,10 +106,15 @@ fn group(
         }
     }
     let mut config = tcp::config(&merged, tcp_path)?;
-    let interface = interface::interface(&merged, tcp_path, &config)?;
+    let mut interface = interface::interface(&merged, tcp_path, &config)?;
     config.mtu = data_unit(kind, section, &narrowest(kind, &pairs, section, network)?)?;
-    if let Some(grouping) = interface.super_packets {
+    if let Some(grouping) = &mut interface.super_packets {
         config.mtu -= u32::from(grouping.layout.overhead()); // marks need room in full packets
+        interface::enlarge(grouping, &mut config).map_err(|size| {
+            let most = interface::LARGEST_UNIT;
+            own.fail(format!("segments of {size} B are too large: at most {most} B"))
+                .help(own.place(), "lower `max` of `super_packets`, or `data_unit`")
+        })?;
     }
     let config = Arc::new(config);
     let (start, stop) = (section.need("start")?.duration()?, section.find("stop")?);

@@ -61,7 +61,11 @@ pub(super) fn rules(spec: &Spec) -> Result<Option<MarkRules>, String> {
             Mode::BoundedTimer { t_buffer, hold } => (t_buffer, hold),
             // A group is complete after `max` packets in any case.
             Mode::Timer { t_buffer } => (t_buffer, t_buffer.saturating_mul(u64::from(grouping.max))),
-            Mode::Burst | Mode::Accumulate { .. } | Mode::Fixed => (Duration::ZERO, Duration::ZERO),
+            Mode::Burst
+            | Mode::Accumulate { .. }
+            | Mode::Fixed
+            | Mode::Estimate { .. }
+            | Mode::Segment { .. } => (Duration::ZERO, Duration::ZERO),
         };
         MarkRules {
             marking: Marking {

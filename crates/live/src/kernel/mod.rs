@@ -241,9 +241,11 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
         if let Some(reason) = traffic::exception(spec, &group.traffic) {
             return Err(format!("the kernel cannot play traffic `{name}`: {reason}"));
         }
-        if group.relay.is_some() || !group.interface.coalesce.is_zero() || group.most_requests.is_some() {
+        let interface = group.interface;
+        let simulated = !interface.coalesce.is_zero() || interface.fast_open;
+        if group.relay.is_some() || simulated || group.most_requests.is_some() {
             return Err(format!(
-                "the kernel cannot play traffic `{name}`: coalescing, relays and a demand of its own are the simulator's"
+                "the kernel cannot play traffic `{name}`: coalescing, Fast Open, relays and a demand of its own are the simulator's"
             ));
         }
         let kernel_sends = spec.world.host_side() != Some(0);

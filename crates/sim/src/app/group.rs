@@ -8,6 +8,7 @@ use crate::output::{Datagrams, Histogram};
 use crate::spec::{GroupSpec, PairPolicy, QUIC_BUILT, Transport};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::rng::Rng;
+use fleetfoot_core::superpacket::group::Mode;
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
 use std::collections::HashSet;
@@ -41,6 +42,10 @@ impl<O: Observer> Hosts<'_, O> {
         ends.extend(listed.filter(|ends| known.insert(*ends)));
         if ends.is_empty() && !(spec.traffic.facts().lists_hosts && spec.traffic.listed().is_empty()) {
             return Err(RunError::NoPairs(spec.name.clone()));
+        }
+        let grouping = spec.interface.super_packets;
+        if grouping.is_some_and(|grouping| matches!(grouping.mode, Mode::Segment { .. })) {
+            self.interfaces.join_pieces();
         }
         let mut routes = Vec::with_capacity(ends.len());
         for &(from, to) in &ends {

@@ -78,7 +78,7 @@ pub(crate) struct Hosts<'a, O> {
     pub(super) created: u32,
     /// Time of the last event.
     pub(crate) now: Instant,
-    /// Interfaces that coalesce interrupts.
+    /// What interfaces do with packets that arrive.
     pub(crate) interfaces: Interfaces,
     /// Packets of some connections take time beyond that of their links.
     pub(crate) delays: bool,
@@ -123,7 +123,7 @@ impl<'a, O: Observer> Hosts<'a, O> {
     /// A packet has reached the interface of its host.
     #[inline]
     pub(crate) fn hand_up<A: Applications<O>>(&mut self, apps: &mut A, now: Instant, packet: u32) {
-        if self.interfaces.is_empty() || !self.hold(now, packet) {
+        if self.interfaces.is_empty() || !self.hold(apps, now, packet) {
             self.deliver(apps, now, packet);
         }
     }

@@ -1,4 +1,4 @@
-//! What stands between an endpoint and its links: grouping of what it sends, coalescing of what arrives.
+//! What stands between an endpoint and its links: grouping of what it sends; joining of pieces and coalescing of what arrives.
 //!
 //! Packets that are held back count as in the network, so that their conversation goes on living. Nodes where something is
 //! held back take no packets ahead of time (`Hosts::eager_links`).
@@ -9,14 +9,15 @@ use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
 use crate::spec::NodeId;
 use fleetfoot_core::flow::FlowId;
-use fleetfoot_core::packet::Packet;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::superpacket::group::{Grouper, Grouping, Mode};
 use fleetfoot_core::time::{Duration, Instant};
 
-/// Receive queues that coalesce interrupts.
+/// What hosts do with packets that arrive before TCP gets them.
 #[derive(Debug, Default)]
 pub(crate) struct Interfaces {
+    /// Some host coalesces interrupts or joins pieces.
+    busy: bool,
     queues: Vec<ReceiveQueue>,
     /// A queue hands up its packets: what endpoints send meanwhile is one burst.
     handing_up: bool,
@@ -33,10 +34,15 @@ struct ReceiveQueue {
 }
 
 impl Interfaces {
-    /// Whether no host coalesces.
+    /// Whether every packet goes to its connection as it comes.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.queues.is_empty()
+        !self.busy
+    }
+
+    /// Pieces of segments may arrive.
+    pub(crate) fn join_pieces(&mut self) {
+        self.busy = true;
     }
 
     /// The queue of a host for groups that wait for `span`, [`AT_ONCE`] if that is no time.
@@ -44,6 +50,7 @@ impl Interfaces {
         if span.is_zero() {
             return AT_ONCE;
         }
+        self.busy = true;
         let known = |queue: &ReceiveQueue| queue.node == node && queue.span == span;
         let index = self.queues.iter().position(known).unwrap_or_else(|| {
             self.queues.push(ReceiveQueue {
@@ -58,11 +65,23 @@ impl Interfaces {
 }
 
 impl<O: Observer> Hosts<'_, O> {
-    /// Keeps a packet that arrived until its interface hands it up; `false`: it is to be delivered at once.
-    pub(crate) fn hold(&mut self, now: Instant, id: u32) -> bool {
-        let Packet { flow, .. } = self.packets.get(id);
-        let slot = &self.slots[(flow.0 >> 1) as usize];
-        let queue = self.groups[slot.group as usize].receive_queue(slot.pair, (1 ^ flow.0 & 1) as usize);
+    /// Keeps a packet that arrived until its segment is complete and its interface hands it up; `false`: it is to be delivered at once.
+    pub(crate) fn hold<A: Applications<O>>(&mut self, apps: &mut A, now: Instant, id: u32) -> bool {
+        let packet = self.packets.get_mut(id);
+        let (index, side) = (packet.flow.0 >> 1, (1 ^ packet.flow.0 & 1) as usize);
+        let slot = &mut self.slots[index as usize];
+        if let Some(grouper) = &mut slot.ends[side].grouper
+            && grouper.joins()
+        {
+            let Some(segment) = grouper.join(&packet.segment) else {
+                self.packets.free(id);
+                slot.in_network -= 1;
+                self.free_if_over(apps, now, index);
+                return true;
+            };
+            packet.segment = segment;
+        }
+        let queue = self.groups[slot.group as usize].receive_queue(slot.pair, side);
         let Some(place) = self.interfaces.queues.get_mut(queue as usize) else {
             return false;
         };
@@ -134,10 +153,11 @@ impl End {
             grouper.set_srtt(connection.info(now).srtt);
         }
         let mut segment = fleetfoot_core::packet::Segment::default();
+        let before = grouper.len();
         while connection.poll_segment(now, &mut segment).is_some() {
-            *in_network += 1;
-            grouper.on_packet(now, segment);
+            grouper.on_segment(now, segment);
         }
+        *in_network += (grouper.len() - before) as u32;
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! The line of 8 Mbit/s (1 us per byte) and 10 ms, one sender unless said.
 
-use crate::line::{always, group, limit, network, one, outcome};
+use crate::line::{always, config, group, limit, network, one, outcome, times};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
-use fleetfoot_core::packet::{Kind, Packet, Segment};
-use fleetfoot_core::queue::{Limit, QueueDiscipline};
+use fleetfoot_core::packet::{Flags, Kind, Packet, Segment};
+use fleetfoot_core::queue::{DropReason, Limit, QueueDiscipline};
 use fleetfoot_core::rng::{Distribution, Rng};
 use fleetfoot_core::superpacket::group::{Declare, Grouping, Mode};
 use fleetfoot_core::superpacket::{Layout, Mark, Role};
+use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::collision::queue_with_table;
@@ -18,8 +19,9 @@ use fleetfoot_sim::spec::{
     Interface, LinkIndex, NodeId, PairPolicy, Raw, RawMark, RawPorts, RawSource, Spec, Traffic,
 };
 use fleetfoot_sim::world::{Mode as EngineMode, run};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 const MSS: u64 = 1460;
 
@@ -40,6 +42,7 @@ fn grouped(mode: Mode, max: u8) -> Interface {
             declare: Declare::Truth,
         }),
         coalesce: Duration::ZERO,
+        fast_open: false,
     }
 }
 
@@ -159,6 +162,181 @@ fn t_buffer_delays_the_initial_window_by_itself() {
     assert_eq!(delays.first(), Some(&(1_000 + 2 * 10_052 + 600)));
 }
 
+/// Segments of six packets (docs/design/super-packets.md#segment).
+const SEGMENT: u64 = 6 * MSS;
+
+fn segments(mut spec: Spec) -> Spec {
+    for group in &mut spec.groups {
+        let config = Arc::new(Config {
+            mtu: 40 + SEGMENT as u32,
+            ..config()
+        });
+        group.sender = Arc::clone(&config);
+        group.receiver = config;
+    }
+    spec
+}
+
+fn cut(spec: Spec) -> Spec {
+    with(segments(spec), grouped(Mode::Segment { packet: 1500 }, 6))
+}
+
+#[test]
+fn a_segment_of_tcp_is_one_super_packet() {
+    // The initial window: ten segments.
+    let spec = cut(one(2_000, transfer(60, 1, 0.001)));
+    let output = outcome(&spec);
+    assert_eq!(lengths(&output), [(6, 10)]);
+    let sent = sent(&spec);
+    let data = |of: &&(Instant, FlowId, Segment)| of.2.payload > 0;
+    assert_eq!(sent.iter().filter(data).count(), 60);
+    assert!(
+        sent.iter()
+            .filter(data)
+            .all(|(_, _, segment)| segment.len() == 1500)
+    );
+    // The receiver acknowledges segments, not packets.
+    let acks = sent
+        .iter()
+        .filter(|(_, flow, segment)| flow.0 == 1 && segment.len() == 40);
+    let acks: BTreeSet<u32> = acks.map(|(_, _, segment)| segment.ack.0).collect();
+    assert_eq!(acks.len(), 10, "{acks:?}");
+    // As one packet of the same payload, but for five headers of 40 bytes more for each segment.
+    let mut jumbo = segments(one(2_000, transfer(60, 1, 0.001)));
+    jumbo.links.iter_mut().for_each(|link| link.mtu = 9000);
+    let [cut, whole] = [&output, &outcome(&jumbo)].map(|output| times(output, 0)[0].1.expect("complete"));
+    assert_eq!(cut - whole, 10 * 5 * 40);
+}
+
+#[test]
+fn a_lost_packet_costs_its_segment() {
+    /// How often each packet of data was sent, and how many were dropped.
+    #[derive(Default)]
+    struct Losses(BTreeMap<u32, u32>, u32);
+    impl Observer for Losses {
+        fn on_send(&mut self, _now: Instant, _flow: FlowId, segment: &Segment) {
+            if segment.payload > 0 {
+                *self.0.entry(segment.seq.0).or_default() += 1;
+            }
+        }
+        fn on_drop(&mut self, _now: Instant, _at: LinkIndex, _packet: &Packet, _reason: DropReason) {
+            self.1 += 1;
+        }
+    }
+    // Of the first window 21 packets find room: three of the fourth segment.
+    let mut spec = cut(one(20_000, transfer(60, 1, 0.001)));
+    spec.links[0].queue_values = limit("drop-tail", Limit::Packets(20));
+    let output = outcome(&spec);
+    let mut losses = Losses::default();
+    run(
+        &spec,
+        EngineMode::Fast,
+        &mut losses,
+        |_| ControlFlow::Continue(()),
+    )
+    .expect("a runnable scenario");
+    let Losses(sent, dropped) = losses;
+    assert_eq!(sent.len(), 60);
+    assert!(dropped > 0 && dropped % 6 != 0, "{dropped}");
+    let counts: Vec<u32> = sent.values().copied().collect();
+    assert!(
+        counts
+            .chunks(6)
+            .all(|segment| segment.iter().all(|&count| count == segment[0])),
+        "whole segments are sent again: {counts:?}"
+    );
+    let again: u32 = counts.iter().map(|count| count - 1).sum();
+    assert!(again > dropped, "{again}");
+    let counted = output.groups[0].flows[0].stats().retransmits;
+    assert_eq!(again, 6 * counted);
+    assert!(output.groups[0].flows[0].completed.is_some());
+}
+
+#[test]
+fn a_window_announces_the_length_of_the_one_before() {
+    // Ten packets at first, as many as `max`; then, clocked by ACKs, one or two at a time.
+    let t_buffer = Duration::from_micros(60);
+    let spec = with(
+        one(2_000, transfer(30, 1, 0.001)),
+        grouped(Mode::Estimate { t_buffer }, 10),
+    );
+    let marks = marks(&spec);
+    assert_eq!(marks[0], Mark::first(10, marks[0].id));
+    assert_eq!(marks[1..10], [Mark::follower(10, marks[0].id); 9]);
+    assert_eq!(marks[10], Mark::first(10, marks[10].id), "after ten came two");
+    assert_eq!(marks[12], Mark::first(2, marks[12].id));
+    assert_eq!(marks[13], Mark::follower(2, marks[12].id));
+}
+
+#[test]
+fn fast_open_puts_the_first_data_on_the_syn() {
+    // One packet of 1000 bytes: a SYN of 40 bytes, options of 12, a cookie of 12, and the data. It starts at 1 ms.
+    let mut spec = one(1_000, transfer(1, 1, 0.001));
+    spec.groups[0].traffic = Traffic::Transfer {
+        size: always(1_000.0),
+        interarrival: always(0.001),
+        count: Some(1),
+    };
+    let ordinary = times(&outcome(&spec), 0)[0];
+    assert_eq!(ordinary.1, Some(1_000 + 2 * 10_052 + 11_040));
+    let early = Interface {
+        fast_open: true,
+        ..Interface::default()
+    };
+    spec = with(spec, early);
+    let output = outcome(&spec);
+    assert_eq!(times(&output, 0)[0].1, Some(1_000 + 10_000 + 1_064));
+    assert_eq!(output.groups[0].goodput_bytes, Bytes(1_000));
+    let carried =
+        |sent: &[(Instant, FlowId, Segment)]| sent.iter().find(|one| one.2.payload > 0).map(|one| one.2);
+    let syn = carried(&sent(&spec)).expect("data");
+    assert!(syn.flags.contains(Flags::SYN.with(Flags::COOKIE)));
+    // Longer ones leave the rest for the end of the handshake, here as one super-packet.
+    let spec = with(
+        one(1_000, transfer(11, 1, 0.001)),
+        Interface {
+            fast_open: true,
+            ..grouped(Mode::Burst, 63)
+        },
+    );
+    let output = outcome(&spec);
+    assert!(output.groups[0].flows[0].completed.is_some());
+    assert_eq!(output.groups[0].goodput_bytes, Bytes(11 * MSS));
+    let marks = marks(&spec);
+    assert!(marks[0].is_regular(), "the SYN");
+    assert_eq!(marks[1], Mark::first(10, marks[1].id));
+}
+
+#[test]
+fn a_request_on_the_syn_is_answered_before_the_handshake_is_over() {
+    let exchange = Traffic::RequestResponse {
+        count: 1,
+        request: always(300.0),
+        response: always(14_600.0),
+        think: always(0.02),
+        exchanges: Some(1),
+    };
+    let mut spec = one(1_000, exchange);
+    let first = |spec: &Spec| {
+        let sent = sent(spec);
+        let answer = sent
+            .iter()
+            .find(|(_, flow, segment)| flow.0 == 0 && segment.payload > 1_000);
+        answer.map(|one| one.0)
+    };
+    let ordinary = first(&spec).expect("an answer");
+    spec = with(
+        spec,
+        Interface {
+            fast_open: true,
+            ..Interface::default()
+        },
+    );
+    let early = first(&spec).expect("an answer");
+    let gained = ordinary.since(early).as_nanos() / 1000;
+    assert!((20_000..20_500).contains(&gained), "a round trip: {gained} us");
+}
+
 #[test]
 fn packets_are_handed_up_together() {
     // Ten packets of 1500 us each: with 4 ms the interface hands up three at a time, so ACKs come in threes.
@@ -167,8 +345,8 @@ fn packets_are_handed_up_together() {
     spec = with(
         spec,
         Interface {
-            super_packets: None,
             coalesce,
+            ..Interface::default()
         },
     );
     outcome(&spec);
@@ -222,14 +400,17 @@ fn no_packet_is_lost_between_connection_and_line() {
             group.name = format!("group-{index}");
             group.spread = PairPolicy::Each;
             let t_buffer = Duration::from_micros(rng.below(5_000));
-            let mode = match rng.below(4) {
+            let mode = match rng.below(6) {
                 0 => Mode::Burst,
                 1 => Mode::Fixed,
                 2 => Mode::Accumulate { t_buffer },
+                3 => Mode::Estimate { t_buffer },
+                4 => Mode::Segment { packet: 600 },
                 _ => Mode::Timer { t_buffer },
             };
             group.interface = Interface {
                 coalesce: Duration::from_micros(rng.below(3) * 700),
+                fast_open: rng.below(2) == 1,
                 ..grouped(mode, 2 + rng.below(20) as u8)
             };
             group.stop = Some(Duration::from_millis(900)); // aborts connections that hold packets back

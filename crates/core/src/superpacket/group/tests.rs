@@ -248,6 +248,156 @@ fn a_fixed_length_holds_nothing_back_and_says_when_it_stops() {
     );
 }
 
+/// Worked table docs/design/super-packets.md#estimate-example: T_buffer 60 us, at most four.
+#[test]
+fn an_estimate_is_the_length_of_the_window_before() {
+    let mut grouper = grouper(Grouping {
+        mode: Mode::Estimate { t_buffer: SIXTY },
+        max: 4,
+        ..timer()
+    });
+    let steps: [(u64, bool, Role, u8); 17] = [
+        (0, false, Role::First, 4),
+        (10, false, Role::Follower, 4),
+        (20, false, Role::Follower, 4),
+        (1000, false, Role::First, 3),
+        (1059, false, Role::Follower, 3),
+        (1070, false, Role::Follower, 3),
+        (1080, false, Role::First, 3),
+        (1140, false, Role::First, 4),
+        (2000, false, Role::Regular, 0),
+        (2010, false, Role::Regular, 0),
+        (2020, false, Role::Regular, 0),
+        (3000, false, Role::First, 3),
+        (3000, true, Role::Follower, 3),
+        (3010, false, Role::First, 3),
+        (3020, false, Role::Follower, 3),
+        (3030, false, Role::Follower, 3),
+        (3040, true, Role::Regular, 0),
+    ];
+    let mut ids = vec![];
+    for (number, (at, fin, role, length)) in steps.into_iter().enumerate() {
+        let flags = if fin { Flags::FIN } else { Flags::default() };
+        grouper.on_packet(micros(at), segment(number as u32, 1460, flags));
+        let left = drain(&mut grouper, micros(at));
+        assert_eq!(left.len(), 1, "nothing is held back");
+        let mark = Layout::LOCAL.decode(&left[0].packet);
+        assert_eq!((mark.role, mark.length), (role, length), "packet {number}");
+        assert_eq!(mark.last, number == 12, "a FIN stops early");
+        if role == Role::First {
+            assert!(!ids.contains(&mark.id));
+            ids.push(mark.id);
+        }
+    }
+}
+
+/// docs/design/super-packets.md#segment: 8760 bytes in packets of 1500, with headers of 40 bytes, are six.
+fn segments() -> Grouping {
+    Grouping {
+        mode: Mode::Segment { packet: 1500 },
+        ..timer()
+    }
+}
+
+#[test]
+fn a_large_segment_is_a_super_packet() {
+    let mut grouper = grouper(segments());
+    let flags = Flags::FIN.with(Flags::PSH).with(Flags::CWR);
+    let large = segment(5000, 8760, flags);
+    grouper.on_segment(micros(1), large);
+    let left = drain(&mut grouper, micros(1));
+    let mut roles = vec![(Role::Follower, 6); 6];
+    roles[0].0 = Role::First;
+    assert_eq!(marks(Layout::LOCAL, &left), roles);
+    let groups: Vec<u8> = left.iter().map(|outgoing| outgoing.group).collect();
+    assert_eq!(groups, [6, 0, 0, 0, 0, 0]);
+    for (place, outgoing) in left.iter().enumerate() {
+        let packet = outgoing.packet;
+        assert_eq!((packet.seq.0, packet.len()), (5000 + 1460 * place as u32, 1500));
+        assert_eq!(packet.flags.contains(Flags::CWR), place == 0);
+        assert_eq!(packet.flags.intersects(Flags::FIN.with(Flags::PSH)), place == 5);
+    }
+    // Shorter, and longer than `max` packets.
+    for (payload, lengths) in [
+        (1460, vec![0]),
+        (1461, vec![2, 2]),
+        (0, vec![0]),
+        (1460 * 11, [vec![10; 10], vec![0]].concat()),
+        (1460 * 10 + 1461, [vec![10; 10], vec![2; 2]].concat()),
+    ] {
+        grouper.on_segment(micros(2), segment(0, payload, Flags::default()));
+        let left = drain(&mut grouper, micros(2));
+        let seen: Vec<u8> = marks(Layout::LOCAL, &left).iter().map(|mark| mark.1).collect();
+        assert_eq!(seen, lengths, "{payload} bytes");
+    }
+    grouper.on_segment(micros(3), segment(0, 0, Flags::SYN));
+    assert_eq!(drain(&mut grouper, micros(3)).len(), 1);
+}
+
+proptest! {
+    /// What is cut is whole again when all pieces have arrived, in any order, with copies; and not before.
+    #[test]
+    fn what_is_cut_is_joined(payload in 0_u32..14_600, order in any::<u64>(), copies in 0_usize..3, marked in any::<bool>()) {
+        let mut grouper = grouper(segments());
+        let ends = Flags::PSH.with(Flags::TIMESTAMPS);
+        let mut large = segment(u32::MAX - 3000, payload, ends);
+        large.set_ecn(crate::packet::Ecn::Ect0);
+        grouper.on_segment(micros(1), large);
+        let mut pieces: Vec<Segment> = drain(&mut grouper, micros(1)).iter().map(|one| one.packet).collect();
+        if marked {
+            pieces.last_mut().expect("one").set_ecn(crate::packet::Ecn::Ce);
+        }
+        let mut rng = Rng::from_seed(order);
+        for end in (1..pieces.len()).rev() {
+            pieces.swap(end, rng.below(end as u64 + 1) as usize);
+        }
+        let (last, early) = pieces.split_last().expect("one");
+        for piece in early.iter().cycle().take(early.len() * (1 + copies)) {
+            prop_assert_eq!(grouper.join(piece), None);
+        }
+        let whole = grouper.join(last).expect("the last that was missing");
+        prop_assert_eq!((whole.seq, whole.payload), (large.seq, large.payload));
+        prop_assert_eq!(whole.flags.0, large.flags.0);
+        prop_assert_eq!(whole.ecn() == crate::packet::Ecn::Ce, marked);
+    }
+}
+
+#[test]
+fn the_loss_of_one_piece_costs_the_segment() {
+    let mut grouper = grouper(segments());
+    let mut pieces = |seq| -> Vec<Segment> {
+        grouper.on_segment(micros(1), segment(seq, 8760, Flags::default()));
+        drain(&mut grouper, micros(1))
+            .iter()
+            .map(|one| one.packet)
+            .collect()
+    };
+    let mut sent: Vec<Vec<Segment>> = (0..12).map(|number| pieces(8760 * number)).collect();
+    let again = pieces(0);
+    let mut receiver = self::grouper(segments());
+    for (number, segment) in sent.iter_mut().enumerate() {
+        // One piece is lost of every second one, of the first as well; one piece of another is damaged.
+        if number % 2 == 0 {
+            segment.remove(number / 2);
+        } else if number == 5 {
+            segment[2].flags = segment[2].flags.with(Flags::CORRUPT);
+        }
+        let whole: Vec<Segment> = segment.iter().filter_map(|piece| receiver.join(piece)).collect();
+        assert_eq!(
+            whole.len(),
+            usize::from(number % 2 == 1 && number != 5),
+            "segment {number}"
+        );
+    }
+    let whole: Vec<Segment> = again.iter().filter_map(|piece| receiver.join(piece)).collect();
+    assert_eq!(whole.len(), 1);
+    assert_eq!((whole[0].seq.0, whole[0].payload), (0, 8760));
+    // Not a piece: a regular packet, an acknowledgment.
+    for packet in [data(7), segment(1, 0, Flags::default())] {
+        assert_eq!(receiver.join(&packet), Some(packet));
+    }
+}
+
 #[test]
 fn liars_declare_what_they_like_within_the_layout() {
     for (declare, packets, declared) in [
@@ -328,6 +478,7 @@ fn groupings() -> impl Strategy<Value = Grouping> {
         Just(Mode::Burst),
         Just(Mode::Accumulate { t_buffer: SIXTY }),
         Just(Mode::Fixed),
+        Just(Mode::Estimate { t_buffer: SIXTY }),
     ];
     let layout = prop_oneof![Just(Layout::A), Just(Layout::LOCAL), Just(Layout::C)];
     (mode, layout, 1_u8..=63).prop_map(|(mode, layout, max)| Grouping {
@@ -377,9 +528,11 @@ fn oracle(grouping: Grouping, wait: Duration, steps: &[Step]) -> Vec<(Instant, R
         Mode::Timer { .. } => times[last] + SIXTY,
         Mode::BoundedTimer { hold, .. } => (times[last] + SIXTY).min(times[first] + hold),
         Mode::Accumulate { .. } => times[first] + wait,
-        Mode::Burst | Mode::Fixed => times[last],
+        Mode::Burst | Mode::Fixed | Mode::Estimate { .. } | Mode::Segment { .. } => times[last],
     };
     let mut fixed = 0;
+    // Of estimates: when the packets of this window came, how many were expected, and how many of a super-packet were sent.
+    let (mut window, mut expected, mut place): (Vec<Instant>, u8, u8) = (vec![], grouping.max, 0);
     for (packet, step) in steps.iter().enumerate() {
         let at = times[packet];
         if let (Some(&first), Some(&last)) = (group.first(), group.last()) {
@@ -398,6 +551,25 @@ fn oracle(grouping: Grouping, wait: Duration, steps: &[Step]) -> Vec<(Instant, R
             close(&mut group, at, &mut result);
         }
         if !is_data(step.kind) {
+            continue;
+        }
+        if matches!(grouping.mode, Mode::Estimate { .. }) {
+            if window.last().is_some_and(|before| at.since(*before) >= SIXTY) {
+                expected = window.len().min(usize::from(grouping.max)) as u8;
+                window.clear();
+                place = 0;
+            }
+            window.push(at);
+            let fin = step.kind == 1;
+            if expected > 1 && (place > 0 || !fin) {
+                let role = if place == 0 { Role::First } else { Role::Follower };
+                result[packet] = (at, role, expected);
+                place = if fin || place + 1 == expected {
+                    0
+                } else {
+                    place + 1
+                };
+            }
             continue;
         }
         if grouping.mode == Mode::Fixed {

@@ -458,6 +458,12 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "A program's small writes are sent at once instead of waiting for an answer.",
             "No command: the program itself sets the socket option TCP_NODELAY on its connections.",
         ),
+        ("fast_open", "true") => of(
+            End::Both,
+            sysctl("tcp_fastopen=3"),
+            "A client that has visited a server before sends its first data on the SYN, a round trip sooner; programs ask for it when they connect (TCP_FASTOPEN_CONNECT) and listen (TCP_FASTOPEN).",
+            "Linux 3.13 or later for clients and servers, over IPv6 3.16; TCP_FASTOPEN_CONNECT from 4.11 on. Some middleboxes drop SYNs with data.",
+        ),
         ("super_packets", _) => of(
             End::Senders,
             command("INSIDE=eth1; OUTSIDE=eth0; fleetfoot mark --between $INSIDE,$OUTSIDE"),

@@ -21,11 +21,12 @@ static KEYS: [Key; COUNT] = {
     }
     keys[place] = INTERFACE[0];
     keys[place + 1] = INTERFACE[1];
+    keys[place + 2] = INTERFACE[2];
     keys
 };
 
 const COUNT: usize = {
-    let (mut count, mut index) = (3, 0);
+    let (mut count, mut index) = (4, 0); // the profile, and what is no switch
     while index < Config::SWITCHES.len() {
         count += Config::SWITCHES[index].key.is_some() as usize;
         index += 1;
@@ -63,11 +64,19 @@ const PROFILE: Key = key(
 );
 
 /// What is no switch of the endpoint.
-static INTERFACE: [Key; 2] = [
+static INTERFACE: [Key; 3] = [
     key(
         "super_packets",
         Kind::Either(&[
-            Kind::Choice(&["off", "timer", "burst", "accumulate", "fixed"]),
+            Kind::Choice(&[
+                "off",
+                "timer",
+                "burst",
+                "accumulate",
+                "fixed",
+                "estimate",
+                "segment",
+            ]),
             Kind::Table(SUPER_PACKETS),
         ]),
         Described("off"),
@@ -79,21 +88,27 @@ static INTERFACE: [Key; 2] = [
         Described("0 s: each at once"),
         "Interrupt coalescing at both hosts: packets that arrive are handed up together, so long after the first of them.",
     ),
+    key(
+        "fast_open",
+        Kind::Flag,
+        Described("false"),
+        "TCP Fast Open (RFC 7413): whoever opens a connection puts its first data on the SYN, with a cookie that it got on an earlier visit.",
+    ),
 ];
 
 /// `super_packets`.
 pub(crate) static SUPER_PACKETS: &[Key] = &[
     key(
         "mode",
-        Kind::Choice(&["timer", "burst", "accumulate", "fixed"]),
+        Kind::Choice(&["timer", "burst", "accumulate", "fixed", "estimate", "segment"]),
         Value("\"timer\""),
-        "When a group is complete: after a silence of `t_buffer`; at once, with what TCP sends at one moment; when `max` packets are there or an eighth of the smoothed RTT has passed; or without waiting, a fixed length of `max`.",
+        "When a group is complete: after a silence of `t_buffer`; at once, with what TCP sends at one moment; when `max` packets are there or an eighth of the smoothed RTT has passed; without waiting, a fixed length of `max` or the length of the window before; or it is one segment of TCP, of `max` packets, which arrives whole or not at all.",
     ),
     key(
         "t_buffer",
         POSITIVE_TIME,
         Described("60 us"),
-        "Mode `timer`: how long a packet waits for the next one. Mode `accumulate`: longest wait while there is no RTT.",
+        "Mode `timer`: how long a packet waits for the next one. Mode `accumulate`: longest wait while there is no RTT. Mode `estimate`: the silence that ends a window.",
     ),
     key(
         "hold",
@@ -105,7 +120,7 @@ pub(crate) static SUPER_PACKETS: &[Key] = &[
         "max",
         Kind::Integer(2, 255),
         Value("10"),
-        "Most packets of a group; a layout may allow fewer.",
+        "Most packets of a group; a layout may allow fewer. Mode `segment`: packets of a full segment, so that the MSS is as many times as large.",
     ),
     key(
         "layout",

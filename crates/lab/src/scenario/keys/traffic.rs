@@ -77,7 +77,7 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
         "relay",
         Kind::Either(&[Kind::Text, Kind::Table(RELAY)]),
         Described("none"),
-        "Split TCP: a router on the path, by name, that ends each connection and carries its bytes on over a second one (RFC 3135); or a table; or `none`. Counters are those of both connections, the smallest RTT is that of the first. Not for datagrams and replay, nor with `super_packets` or `host_coalesce`.",
+        "Split TCP: a router on the path, by name, that ends each connection and carries its bytes on over a second one (RFC 3135); or a table; or `none`. Counters are those of both connections, the smallest RTT is that of the first. Not for datagrams and replay, nor with `super_packets`, `host_coalesce` or `fast_open`.",
     ),
     key(
         "latency_sensitive",
