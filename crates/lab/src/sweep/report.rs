@@ -530,7 +530,9 @@ fn against(points: &Points, measured: &Measured, column: &str, group: &str) -> F
 
 /// For each measure the points and variants where it is best.
 fn best(sweep: &Sweep, measured: &Measured) -> Vec<serde_json::Value> {
-    let mut tables: BTreeMap<(&str, &str), Vec<(heat::Cell, &str, usize)>> = BTreeMap::new();
+    // By column and group: value, variant and point.
+    type Rows<'a> = Vec<(heat::Cell, &'a str, usize)>;
+    let mut tables: BTreeMap<(&str, &str), Rows<'_>> = BTreeMap::new();
     for (series, points) in measured {
         for point in 0..points.len() {
             if let Some(cell) = cell(&[point], points, None, drawn(&series.column).1) {
