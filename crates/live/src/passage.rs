@@ -432,8 +432,8 @@ impl Marked {
             return;
         }
         self.packets += 1;
-        // Not what the mark says, which may be a lie.
-        self.groups[usize::from(*group)] += u64::from(mark.role == Role::First);
+        // Not what the mark says, which may be a lie: of a sender that lies a FIN alone is marked, too, whose group has no data.
+        self.groups[usize::from(*group).max(1)] += u64::from(mark.role == Role::First);
     }
 }
 

@@ -28,7 +28,7 @@ fn kept_inputs_of_the_target_requests() {
 
 #[test]
 fn kept_inputs_of_the_target_mark() {
-    replay::replay("mark", 7, mark::run);
+    replay::replay("mark", 8, mark::run);
 }
 
 /// Inputs of a storm: `FLEETFOOT_STORM=100000000 cargo test --profile ci -p fleetfoot-live --test corpus -- --nocapture storm` makes as many.

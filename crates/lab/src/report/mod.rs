@@ -4,6 +4,9 @@
 //! report), `answer` (its texts), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`figures`] (its
 //! drawings), [`live`] (real programs), [`time_series`] (what a single run leaves), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the machine or
 //! the number of threads.
+//!
+//! There are two ways to draw. The charts of a comparison are chosen, pointed at and saved by its reader, which takes a script; figures of
+//! experiments and sweeps stand in pages and documents that have none. One for both would lose the one or the other.
 
 use crate::result::Comparison;
 use std::io;
