@@ -18,8 +18,7 @@
 //! A segment enters at `on_segment` (`receive/segment_in.rs`); its acknowledgment goes through `on_ack_field` and `take_ack` there to
 //! `Sender::on_ack` (`ack/pipeline.rs`). What leaves is chosen by `next_segment` here: SYN, RST and keep-alive probes, else data, which
 //! `Sender::next` chooses (`send/half.rs`), else a bare acknowledgment. Timers fire at `on_timeout`, those of the sender in
-//! `Sender::on_timer` (`ack/timeout.rs`); a write enters at `write` here, which hands it to the sender (`send/feed.rs`). `tests` holds
-//! all of it to hand-worked cases.
+//! `Sender::on_timer` (`ack/timeout.rs`); a write enters at `write` here, which hands it to the sender (`send/feed.rs`).
 //!
 //! `fast.rs` recognises the usual case of arrival and of sending. Functions with the const parameter `QUIET` (sending, acknowledgments)
 //! or `PREDICTED` (arrival) are compiled once for each value, and `true` is the version for the usual case. `fast.rs` explains the other
