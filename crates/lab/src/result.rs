@@ -43,7 +43,7 @@ pub struct Document {
     /// The setting to try first; `null` where none is recommended.
     #[serde(default)]
     pub recommended: Option<Recommended>,
-    /// The best setting in the described network, where `recommend` does not recommend it because near that network it is no win.
+    /// The best setting in the described network, which `recommend` does not recommend because near that network it is no win.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuted: Option<String>,
     /// What a reader must know beside the figures, the most important first.

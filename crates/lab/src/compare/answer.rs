@@ -31,27 +31,31 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
 }
 
 /// Leaves only a recommendation that the networks near the described one do not refute: the first of the first tier that belongs to the
-/// first tier there too, else the first that is a win in all of them.
+/// first tier there too, else the first in the table that is a win in all of them.
 pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
     let Some(own) = document.recommended.take() else {
         return;
     };
-    let tier: Vec<String> = std::iter::once(&own.variant)
-        .chain(&own.equals)
-        .cloned()
-        .collect();
+    let versus = |variant: &Variant| {
+        let versus = variant.versus.as_ref()?;
+        Some((versus.rank, versus.tier?, variant.name.clone()))
+    };
+    let mut wins: Vec<(u64, u64, String)> = document.variants.iter().filter_map(versus).collect();
+    wins.sort();
+    let near = |name: &String, of: fn(&SensitivityPoint) -> &Vec<String>| {
+        document.sensitivity.iter().all(|point| of(point).contains(name))
+    };
     let with_jitter = |name: &String| {
         document.jittered.as_ref().is_none_or(|jittered| {
             let mut there = jittered.recommended.iter().chain(&jittered.equals);
             there.any(|other| other == name)
         })
     };
-    let near = |name: &String, of: fn(&SensitivityPoint) -> &Vec<String>| {
-        document.sensitivity.iter().all(|point| of(point).contains(name)) && with_jitter(name)
-    };
-    let best = tier.iter().find(|name| near(name, |point| &point.first_tier));
-    let chosen = best.or_else(|| tier.iter().find(|name| near(name, |point| &point.wins)));
-    let Some(chosen) = chosen.cloned() else {
+    let best = |name: &String| near(name, |point| &point.first_tier) && with_jitter(name);
+    let first = wins.iter().find(|(_, tier, name)| *tier == 1 && best(name));
+    // Jitter is one of the networks near.
+    let chosen = first.or_else(|| wins.iter().find(|(_, _, name)| near(name, |point| &point.wins)));
+    let Some((_, tier, chosen)) = chosen.cloned() else {
         document.refuted = Some(own.variant);
         return;
     };
@@ -65,10 +69,17 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
     if let Some(jittered) = &mut document.jittered {
         jittered.holds = true;
     }
+    if tier > 1 {
+        document.refuted = Some(own.variant.clone());
+    }
     let index = plan.variants.iter().position(|variant| variant.name == chosen);
     document.recommended = match index {
         Some(index) if chosen != own.variant => Some(Recommended {
-            equals: tier.iter().filter(|name| **name != chosen).cloned().collect(),
+            equals: wins
+                .into_iter()
+                .filter(|(_, other, name)| *other == tier && *name != chosen)
+                .map(|(_, _, name)| name)
+                .collect(),
             places: places(plan, index),
             matters: part_that_matters(plan, &document.variants, index).map(|part| part_place(plan, part)),
             variant: chosen,
@@ -167,11 +178,11 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     if rows.same_seeds {
         return same_seeds(document);
     }
-    if let Some(refuted) = &document.refuted {
-        return not_near(refuted, document);
-    }
     let Some(recommended) = &document.recommended else {
-        return nothing(rows, variants);
+        return match &document.refuted {
+            Some(refuted) => not_near(refuted, document),
+            None => nothing(rows, variants),
+        };
     };
     let Some(variant) = variants
         .iter()
@@ -224,8 +235,21 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
             )
         }
     });
+    if let Some(refuted) = &document.refuted {
+        let changes = no_win(refuted, document).map(|point| point.change.as_str());
+        text.push_str(&format!(
+            " {refuted} saves more here, less its harm, but is no win with {}.",
+            changes.collect::<Vec<_>>().join(", nor with ")
+        ));
+    }
     text.push_str(&elsewhere(plan, variants, variant));
     text
+}
+
+/// The networks near the described one in which a setting is no win.
+fn no_win<'a>(name: &'a str, document: &'a Document) -> impl Iterator<Item = &'a SensitivityPoint> {
+    let points = document.sensitivity.iter();
+    points.filter(move |point| !point.wins.iter().any(|other| other == name))
 }
 
 /// What to do where the recommended variant cannot be had.
@@ -423,17 +447,14 @@ fn not_near(best: &str, document: &Document) -> String {
     let here = versus.map_or_else(String::new, |versus| {
         format!(" ({})", words::in_short(best, versus))
     });
-    let against: Vec<String> = document
-        .sensitivity
-        .iter()
-        .filter(|point| !point.wins.iter().any(|name| name == best))
+    let against: Vec<String> = no_win(best, document)
         .map(|point| match point.wins.is_empty() {
             true => format!("with {} nothing is one", point.change),
             false => format!("with {} the best is {}", point.change, point.best),
         })
         .collect();
     format!(
-        "Nothing is recommended: {best} is best in the described network{here}, and neither it nor what is equal to it is a win in every network near it: {}. Measure rate, round-trip time and load, and describe them closer.",
+        "Nothing is recommended: {best} is best in the described network{here}, and neither it nor anything else is a win in every network near it: {}. Measure rate, round-trip time and load, and describe them closer.",
         against.join("; ")
     )
 }

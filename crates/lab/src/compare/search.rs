@@ -7,8 +7,8 @@
 //! finalists are then compared as `compare --sensitivity` does, with intervals and tiers.
 //!
 //! **Ours.** What is refuted near the described network is not recommended: of the first tier the first is taken that belongs to
-//! the first tier in every neighbouring network too, else the first that is a win in all of them; if none is, nothing is recommended and the
-//! answer says why.
+//! the first tier in every neighbouring network too, else the first of the table that is a win in all of them; if none is, nothing is
+//! recommended and the answer says why.
 
 use super::plan::Candidate;
 use super::ranked;
@@ -403,6 +403,7 @@ mod tests {
     use crate::run::{Engine, Options, execute};
     use crate::testing::{engine, scenario};
     use fleetfoot_core::tcp::InitialWindow;
+    use fleetfoot_core::time::{Duration, Instant};
     use fleetfoot_sim::output::RunOutput;
     use fleetfoot_sim::spec::{LinkRate, Spec};
     use std::sync::atomic::AtomicBool;
@@ -470,6 +471,44 @@ mod tests {
         }
         // No queue changes the made-up results.
         assert!(study.comparison.document.recommended.is_none());
+    }
+
+    #[test]
+    fn a_smaller_win_that_holds_everywhere_stands_in_for_a_larger_one_that_does_not() {
+        // At half the rate a window of 20 is as good as one of 10, one of 40 is so always, and one of 3 saves a tenth everywhere.
+        let elsewhere = |spec: &Spec, stop: &AtomicBool| -> Result<RunOutput, String> {
+            let slow = spec
+                .links
+                .iter()
+                .any(|link| matches!(link.rate, LinkRate::Constant(rate) if rate.bps() == 5_000_000));
+            let window = spec.groups[0].sender.initial_window;
+            let mut spec = spec.clone();
+            if slow && window == InitialWindow::Segments(20) || window == InitialWindow::Segments(40) {
+                std::sync::Arc::make_mut(&mut spec.groups[0].sender).initial_window =
+                    InitialWindow::Segments(10);
+            }
+            let mut output = engine(&spec, stop)?;
+            if window == InitialWindow::Segments(3) {
+                for flow in &mut output.groups[0].flows {
+                    let took =
+                        |end: Instant| Duration::from_secs_f64(0.9 * end.since(flow.start).as_secs_f64());
+                    flow.completed = flow.completed.map(|end| flow.start + took(end));
+                }
+            }
+            Ok(output)
+        };
+        let document = searched(SENDERS, &elsewhere).comparison.document;
+        let own = document.recommended.as_ref();
+        let own = own.unwrap_or_else(|| panic!("{}", document.answer));
+        assert_eq!(own.variant, "initial-window-3");
+        assert_eq!(document.refuted.as_deref(), Some("initial-window-20"));
+        let answer = &document.answer;
+        assert!(
+            answer.contains(
+                "initial-window-20 saves more here, less its harm, but is no win with bottleneck rate x 0.5."
+            ),
+            "{answer}"
+        );
     }
 
     #[test]
