@@ -6,7 +6,8 @@
 //! changes of senders are joined with the best queues; after the second the parameters of the best queues are halved and doubled. The
 //! finalists are then compared as `compare --sensitivity` does, with intervals and tiers.
 //!
-//! **Ours.** What is refuted near the described network is not recommended: of the first tier the first is taken that belongs to
+//! **Ours.** How many seeds the first rung has, how many finalists there are, and how many are joined and tuned: as few as found the same
+//! answer on the home line; they are not tested beyond that. What is refuted near the described network is not recommended: of the first tier the first is taken that belongs to
 //! the first tier in every neighbouring network too, else the first of the table that is a win in all of them; if none is, nothing is
 //! recommended and the answer says why.
 

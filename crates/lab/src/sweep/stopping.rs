@@ -5,12 +5,9 @@
 //! first narrow one does not spoil it. Singham and Schruben 2012 show what happens without: intervals that stop when they happen to
 //! be narrow cover less than they say.
 
-use crate::statistics::LEVEL;
+use crate::statistics::{ENOUGH_SEEDS, LEVEL};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::fmt;
-
-/// Seeds at the first look.
-const FIRST: usize = 10;
 
 /// When a point has enough seeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,7 +109,7 @@ pub(super) fn interval(values: &[f64], looks: usize) -> Option<(f64, f64)> {
 
 /// After how many seeds is looked, of at most `most`.
 pub(super) fn looks(most: usize) -> Vec<usize> {
-    let mut looks: Vec<usize> = std::iter::successors(Some(FIRST), |seeds| seeds.checked_mul(2))
+    let mut looks: Vec<usize> = std::iter::successors(Some(ENOUGH_SEEDS), |seeds| seeds.checked_mul(2))
         .take_while(|&seeds| seeds < most)
         .collect();
     looks.push(most);
