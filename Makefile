@@ -4,7 +4,7 @@ CARGO ?= cargo
 FILE ?=
 ARGS ?=
 
-.PHONY: run test test-all check bench peers fuzz coverage soak soak-live soak-path fmt doc clean
+.PHONY: run test test-all check python bench peers fuzz coverage soak soak-live soak-path fmt doc clean
 
 ## Build the program and compare every mechanism on the built-in home line (or FILE=path).
 run:
@@ -25,6 +25,11 @@ check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(CARGO) test --workspace --lib --locked --quiet
+
+## The Python package: its wheel, installed into .venv (or the active environment), and its tests.
+python:
+	@scripts/need-cargo.sh
+	@scripts/python.sh $(ARGS)
 
 ## The workloads of the engine and the instruction count per delivered packet.
 bench:

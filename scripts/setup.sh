@@ -12,6 +12,8 @@ command -v clang >/dev/null 2>&1 || wanted+=(clang)
 [ -e /usr/include/libelf.h ] || wanted+=(libelf-dev)
 [ -e /usr/include/zlib.h ] || wanted+=(zlib1g-dev)
 command -v pkg-config >/dev/null 2>&1 || wanted+=(pkg-config)
+# The Python package (scripts/python.sh).
+python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || wanted+=(python3 python3-venv)
 [ ${#wanted[@]} -eq 0 ] && exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "setup: not installed, tests that use them will skip: ${wanted[*]}"

@@ -51,7 +51,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
     if common.json {
         let mut document = match (mechanism, entry, switch(name)) {
-            (Some(mechanism), _, _) => mechanism_json(mechanism),
+            (Some(mechanism), _, _) => mechanism.to_json(),
             (None, Some(entry), _) => serde_json::json!({ "name": entry.name }),
             (None, None, Some(switch)) => switch_json(&switch),
             (None, None, None) => return Err(unknown(name)),
@@ -105,31 +105,6 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         }
     }
     print(&text)
-}
-
-/// A mechanism as JSON.
-pub(crate) fn mechanism_json(mechanism: &Mechanism) -> serde_json::Value {
-    let set: serde_json::Map<String, serde_json::Value> = mechanism
-        .as_written()
-        .map(|(path, value)| {
-            let value = match value {
-                Preset::Text(text) => text.into(),
-                Preset::Integer(number) => number.into(),
-                Preset::Flag(flag) => flag.into(),
-                Preset::RttShare(_) | Preset::BottleneckRate => value.to_string().into(),
-            };
-            (path, value)
-        })
-        .collect();
-    serde_json::json!({
-        "name": mechanism.name,
-        "family": mechanism.family.name(),
-        "set": set,
-        "document": mechanism.document,
-        "source": mechanism.source,
-        "evidence": mechanism.evidence,
-        "turn_on": mechanism.turn_on,
-    })
 }
 
 fn describe(text: &mut String, mechanism: &Mechanism) {

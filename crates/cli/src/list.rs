@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_lab::experiment::library;
-use fleetfoot_lab::mechanisms::{ENTRIES, Family};
+use fleetfoot_lab::mechanisms::{ENTRIES, Family, Mechanism};
 use fleetfoot_lab::plugins;
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -133,7 +133,7 @@ fn json(what: Option<What>) -> Result<serde_json::Value, Failure> {
         document.insert(key.to_owned(), list.into());
     };
     if wanted(What::Mechanisms) {
-        let entries = ENTRIES.iter().map(crate::explain::mechanism_json);
+        let entries = ENTRIES.iter().map(Mechanism::to_json);
         add("mechanisms", entries.collect());
     }
     let names = |entries: Vec<&Entry>| entries.iter().map(|entry| entry.name.into()).collect();

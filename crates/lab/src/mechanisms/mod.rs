@@ -114,6 +114,19 @@ pub enum Needs {
     Sack,
 }
 
+impl Effort {
+    /// The name in listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Effort::Usual => "usual",
+            Effort::OneSetting => "one setting",
+            Effort::SeveralHosts => "several hosts",
+            Effort::Patch => "patch",
+            Effort::OnlyHere => "only here",
+        }
+    }
+}
+
 impl Family {
     /// All families, in the order they are listed.
     pub const ALL: [Family; 7] = [
@@ -231,6 +244,31 @@ impl Mechanism {
                 None => path.to_owned(),
             };
             (written, value)
+        })
+    }
+
+    /// The mechanism as the JSON of listings.
+    pub fn to_json(&self) -> serde_json::Value {
+        let set: serde_json::Map<String, serde_json::Value> = self
+            .as_written()
+            .map(|(path, value)| {
+                let value = match value {
+                    Preset::Text(text) => text.into(),
+                    Preset::Integer(number) => number.into(),
+                    Preset::Flag(flag) => flag.into(),
+                    Preset::RttShare(_) | Preset::BottleneckRate => value.to_string().into(),
+                };
+                (path, value)
+            })
+            .collect();
+        serde_json::json!({
+            "name": self.name,
+            "family": self.family.name(),
+            "set": set,
+            "document": self.document,
+            "source": self.source,
+            "evidence": self.evidence,
+            "turn_on": self.turn_on,
         })
     }
 

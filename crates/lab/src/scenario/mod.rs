@@ -157,6 +157,16 @@ impl Scenario {
         Scenario::checked(document, &stem(path))
     }
 
+    /// As [`Scenario::parse`], of what [`Scenario::to_toml`] wrote after a setting was applied: a variant may change nothing.
+    ///
+    /// # Errors
+    /// The first mistake, with its place.
+    pub fn parse_changed(name: &str, text: &str) -> Result<Scenario, Error> {
+        let path = Path::new(name);
+        let document = Reader::disk().extended(path, name, text)?;
+        Scenario::lenient(document, &stem(path))
+    }
+
     /// The home line that `compare` runs without a file.
     ///
     /// # Errors

@@ -1,0 +1,30 @@
+//! The compiled part of the Python package `fleetfoot`: what `python/fleetfoot` is written upon.
+//!
+//! Users see the classes and functions of `python/fleetfoot`; this module converts between them and the laboratory
+//! ([`fleetfoot_lab`]) and releases the interpreter while runs go on. Every name that Python sees here is declared in
+//! `python/fleetfoot/_native.pyi`.
+//!
+//! The crate is a member of the workspace and needs no Python to be checked, linted or documented: PyO3 builds for the
+//! stable interface of Python 3.11 (`abi3-py311`), for which it needs neither an interpreter nor headers, and
+//! `.cargo/config.toml` says that the extension is not linked with libpython. It has no tests of its own (`test = false`), since
+//! only an interpreter can load it: they are in `python/tests`, and `scripts/python.sh` runs them. `make run` does not compile it.
+
+mod convert;
+mod error;
+mod mechanism;
+mod scenario;
+
+/// The compiled part of the package `fleetfoot`: use that package, and not this module.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::mechanism::mechanisms;
+    #[pymodule_export]
+    use crate::scenario::Scenario;
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

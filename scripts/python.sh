@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# The Python package: builds its wheel from the libraries that the tests have compiled, installs it into a virtual
+# environment and runs python/tests. Takes the active environment (VIRTUAL_ENV), else makes .venv.
+# Arguments go to pytest; FLEETFOOT_LONG=1 runs the slow tests too.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+skip() {
+    echo "skipped: the Python package needs $1"
+    exit 0
+}
+
+python=""
+for candidate in ${VIRTUAL_ENV:+"$VIRTUAL_ENV/bin/python"} python3 python3.14 python3.13 python3.12 python3.11; do
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+        python=$(command -v "$candidate")
+        break
+    fi
+done
+[ -n "$python" ] || skip "Python 3.11 or newer"
+if [ -z "${VIRTUAL_ENV:-}" ]; then
+    if [ ! -x .venv/bin/python ]; then
+        "$python" -c 'import venv, ensurepip' >/dev/null 2>&1 || skip "the modules venv and ensurepip (Debian: python3-venv)"
+        "$python" -m venv .venv || exit 1
+    fi
+    VIRTUAL_ENV=$PWD/.venv
+fi
+export VIRTUAL_ENV PATH="$VIRTUAL_ENV/bin:$PATH"
+lock=python/requirements-test.txt
+stamp=$VIRTUAL_ENV/fleetfoot-requirements.txt
+if ! cmp -s "$lock" "$stamp"; then
+    if ! python -m pip install --quiet --disable-pip-version-check --requirement "$lock"; then
+        skip "the packages of $lock, which could not be installed"
+    fi
+    cp "$lock" "$stamp"
+fi
+
+wheels=${CARGO_TARGET_DIR:-target}/wheels
+rm -f "$wheels"/fleetfoot-*.whl
+maturin build --profile "${FLEETFOOT_PROFILE:-ci}" --locked --quiet --interpreter python --out "$wheels" || exit 1
+python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/fleetfoot-*.whl || exit 1
+export FLEETFOOT_WHEEL=$(echo "$wheels"/fleetfoot-*.whl)
+ruff format --check python || exit 1
+ruff check python || exit 1
+mypy || exit 1
+exec python -m pytest ${FLEETFOOT_LONG:+--slow} "$@"
