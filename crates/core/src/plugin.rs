@@ -2,7 +2,7 @@
 //! registered ones.
 //!
 //! A configuration of an endpoint ([`crate::tcp::Config::plugins`]) and a run of the simulator carry the set; names are looked
-//! up in the registry first. The laboratory sets it once for the whole program.
+//! up in the registry first. The laboratory holds the set of the program; a run keeps the one that it began with.
 
 use crate::registry::{Entry, Plugin};
 use crate::{cc, queue};
@@ -24,6 +24,27 @@ impl Plugins {
         controllers: &[],
         queues: &[],
     };
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.controllers.is_empty() && self.queues.is_empty()
+    }
+
+    /// Those of these names, with what lies between them in the list of queue disciplines.
+    #[must_use]
+    pub fn named(self, controller: &str, queues: &[&str]) -> Plugins {
+        let used = |plugin: &Plugin<queue::AnyQueue, queue::LinkContext>| queues.contains(&plugin.entry.name);
+        let first = self.queues.iter().position(used);
+        let end = self.queues.iter().rposition(used).map_or(0, |last| last + 1);
+        let at = self
+            .controllers
+            .iter()
+            .position(|plugin| plugin.entry.name == controller);
+        Plugins {
+            controllers: at.map_or(&[], |at| &self.controllers[at..=at]),
+            queues: first.map_or(&[], |first| &self.queues[first..end]),
+        }
+    }
 
     /// Every entry, congestion controls first.
     pub fn entries(self) -> impl Iterator<Item = &'static Entry> {

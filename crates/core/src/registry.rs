@@ -99,12 +99,21 @@ impl Entry {
 }
 
 /// An implementation from outside the tree.
-pub struct Plugin<Any, Context> {
+pub struct Plugin<Any: 'static, Context: 'static> {
     /// What scenario files and documents say of it.
     pub entry: Entry,
-    /// Builds it from values of `entry.parameters`: mostly `Any::Custom`, or a registered one with other parameters.
-    pub build: fn(&Values, &Context) -> Any,
+    /// Builds it from values of `entry.parameters`: mostly `Any::Custom`, or a registered one with other parameters. Called once
+    /// for each connection or link.
+    pub build: &'static (dyn Fn(&Values, &Context) -> Any + Sync),
 }
+
+impl<Any, Context> Clone for Plugin<Any, Context> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Any, Context> Copy for Plugin<Any, Context> {}
 
 /// Makes the enum `$any` over the listed types and exports them: it delegates every method of its trait, `$any::ENTRIES`, and
 /// `$any::build(name, values, context)`. Each listed type has `PARAMETERS` and `new(&Values, &Context)`.

@@ -3,7 +3,7 @@
 //! Read in this order: [`scenario`] (the file and what it resolves to), [`mechanisms`] (what users choose between), [`run`]
 //! (one run, and many in parallel), [`statistics`], [`result`] (the JSON that everything is made from), [`compare`] (ranking
 //! and answer), [`metrics`] (the table of what is measured), [`report`] (HTML, CSV, Parquet, captures). [`workload`] reads sizes of flows. [`experiment`] puts published values beside measured ones;
-//! [`analysis`] holds what its figures compute beyond that. [`import`] makes a scenario of a capture; [`sweep`] runs one scenario at many points; [`live`] compares real programs behind a link; [`plugins`] are mechanisms that a program brings.
+//! [`analysis`] holds what its figures compute beyond that. [`import`] makes a scenario of a capture; [`sweep`] runs one scenario at many points; [`live`] compares real programs behind a link; [`plugins`] are mechanisms that a program brings; [`steer`] lets somebody outside decide the window of a flow.
 
 pub mod analysis;
 pub mod compare;
@@ -22,6 +22,7 @@ pub mod result;
 pub mod run;
 pub mod scenario;
 pub mod statistics;
+pub mod steer;
 pub mod sweep;
 #[cfg(test)]
 pub(crate) mod testing;

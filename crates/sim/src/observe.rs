@@ -17,6 +17,13 @@ use std::ops::Range;
 pub trait Observer {
     /// The observer ignores everything: what would be computed for it alone is left out.
     const DEAF: bool = false;
+    /// The observer may ask the run to pause. One that never does costs nothing.
+    const PAUSES: bool = false;
+    /// Whether the run is to pause now. Asked after every event if [`Observer::PAUSES`].
+    #[inline]
+    fn pauses(&self) -> bool {
+        false
+    }
     /// An endpoint hands a segment to the network.
     #[inline]
     fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
@@ -111,6 +118,11 @@ impl Observer for () {
 
 impl<A: Observer, B: Observer> Observer for (A, B) {
     const DEAF: bool = A::DEAF && B::DEAF;
+    const PAUSES: bool = A::PAUSES || B::PAUSES;
+    #[inline]
+    fn pauses(&self) -> bool {
+        self.0.pauses() || self.1.pauses()
+    }
     #[inline]
     fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
         self.0.on_send(now, flow, segment);

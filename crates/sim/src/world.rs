@@ -20,8 +20,10 @@ use crate::spec::{Interface, Spec};
 use fleetfoot_core::time::{Duration, Instant};
 use std::ops::ControlFlow;
 
+mod steps;
 mod usage;
 
+pub use steps::{Pause, Steps};
 pub use usage::{CONVERSATION_BYTES, Holder, Usage};
 
 /// Runs a specification. `progress` is called now and then with the virtual time; `Break` ends the run early, and what was
@@ -49,7 +51,7 @@ pub fn watched<O: Observer>(
     mut progress: impl FnMut(Instant, &dyn Fn() -> Usage) -> ControlFlow<()>,
 ) -> Result<RunOutput, RunError> {
     let mut world = World::new(spec, mode, observer)?;
-    world.run(&mut progress);
+    while world.advance(&mut progress) == Advance::Paused {}
     Ok(world.finish())
 }
 
@@ -62,10 +64,44 @@ pub(crate) struct World<'a, O> {
     apps: Apps<'a>,
     events: u64,
     interrupted: bool,
+    stage: Stage,
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Before what is measured.
+    Warmup,
+    /// Within what is measured.
+    Measured,
+    /// Waiting for counted flows.
+    Drain,
+    /// Nothing happens any more.
+    Over,
+}
+
+/// Why a run does not go on at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advance {
+    /// Its observer asked for it ([`Observer::pauses`]).
+    Paused,
+    /// It is over.
+    Ended,
+}
+
+/// How a part of a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Everything before its end was processed.
+    Done,
+    /// The observer asked for a pause.
+    Paused,
+    /// The progress function ended the run.
+    Interrupted,
 }
 
 impl<'a, O: Observer> World<'a, O> {
-    fn new(spec: &'a Spec, mode: Mode, observer: &'a mut O) -> Result<Self, RunError> {
+    pub(crate) fn new(spec: &'a Spec, mode: Mode, observer: &'a mut O) -> Result<Self, RunError> {
         let window = Window {
             from: Instant::ZERO + spec.warmup,
             to: Instant::ZERO + spec.duration,
@@ -81,6 +117,7 @@ impl<'a, O: Observer> World<'a, O> {
             hosts,
             events: 0,
             interrupted: false,
+            stage: Stage::Warmup,
         };
         let eager = world.eager_links();
         world.hosts.network.set_paths(&world.hosts.paths, &eager);
@@ -133,45 +170,72 @@ impl<'a, O: Observer> World<'a, O> {
         eager
     }
 
-    fn run(&mut self, progress: Progress<'_>) {
+    /// The time of the last event.
+    pub(crate) fn now(&self) -> Instant {
+        self.hosts.now
+    }
+
+    /// Runs until the end or the next pause.
+    pub(crate) fn advance(&mut self, progress: Progress<'_>) -> Advance {
         let Window { from, to } = self.hosts.window;
-        let warm = self.run_until(from, false, progress);
-        self.hosts
-            .network
-            .mark(self.hosts.observer, from, |meter, statistics, busy| {
-                meter.rest.before = *statistics;
-                meter.rest.busy_before = busy;
-            });
-        self.hosts.network.inside = to;
-        self.hosts.take_notices(&mut self.apps);
-        let measured = warm.is_continue().then(|| self.run_until(to, false, progress));
-        let seen = if self.interrupted {
-            self.hosts.now.max(from)
-        } else {
-            to
-        };
-        self.hosts
-            .network
-            .mark(self.hosts.observer, seen, |meter, statistics, busy| {
-                meter.rest.after = *statistics;
-                meter.busy = busy;
-            });
-        self.hosts.take_notices(&mut self.apps);
-        if measured.is_some_and(|flow| flow.is_continue()) && self.hosts.open > 0 {
+        if self.stage == Stage::Warmup {
+            if self.run_until(from, false, progress) == Part::Paused {
+                return Advance::Paused;
+            }
+            self.stage = Stage::Measured;
+            self.hosts
+                .network
+                .mark(self.hosts.observer, from, |meter, statistics, busy| {
+                    meter.rest.before = *statistics;
+                    meter.rest.busy_before = busy;
+                });
+            self.hosts.network.inside = to;
+            self.hosts.take_notices(&mut self.apps);
+        }
+        if self.stage == Stage::Measured {
+            if !self.interrupted && self.run_until(to, false, progress) == Part::Paused {
+                return Advance::Paused;
+            }
+            self.stage = Stage::Over;
+            let seen = if self.interrupted {
+                self.hosts.now.max(from)
+            } else {
+                to
+            };
+            self.hosts
+                .network
+                .mark(self.hosts.observer, seen, |meter, statistics, busy| {
+                    meter.rest.after = *statistics;
+                    meter.busy = busy;
+                });
+            self.hosts.take_notices(&mut self.apps);
+            if self.interrupted {
+                return Advance::Ended;
+            }
+            if self.hosts.open == 0 {
+                self.hosts.now = to;
+                return Advance::Ended;
+            }
+            self.stage = Stage::Drain;
+        }
+        if self.stage == Stage::Drain {
             let end = to.saturating_add(self.hosts.spec.drain);
-            let flow = self.run_until(end.saturating_add(Duration::from_nanos(1)), true, progress);
-            if flow.is_continue() && self.hosts.open > 0 {
+            let part = self.run_until(end.saturating_add(Duration::from_nanos(1)), true, progress);
+            if part == Part::Paused {
+                return Advance::Paused;
+            }
+            self.stage = Stage::Over;
+            if part == Part::Done && self.hosts.open > 0 {
                 self.hosts.now = end;
             }
-        } else if !self.interrupted {
-            self.hosts.now = to;
         }
+        Advance::Ended
     }
 
     /// Processes every event before `end`; with `drain` only until no counted flow is left.
-    fn run_until(&mut self, end: Instant, drain: bool, progress: Progress<'_>) -> ControlFlow<()> {
+    fn run_until(&mut self, end: Instant, drain: bool, progress: Progress<'_>) -> Part {
         if end == Instant::ZERO {
-            return ControlFlow::Continue(());
+            return Part::Done;
         }
         let last = end - Duration::from_nanos(1);
         loop {
@@ -225,13 +289,16 @@ impl<'a, O: Observer> World<'a, O> {
                 && progress(self.hosts.now, &|| self.usage()).is_break()
             {
                 self.interrupted = true;
-                return ControlFlow::Break(());
+                return Part::Interrupted;
             }
             if drain && self.hosts.open == 0 {
                 break;
             }
+            if O::PAUSES && self.hosts.observer.pauses() {
+                return Part::Paused;
+            }
         }
-        ControlFlow::Continue(())
+        Part::Done
     }
 
     /// A packet is at the end of its path.
@@ -250,7 +317,7 @@ impl<'a, O: Observer> World<'a, O> {
         }
     }
 
-    fn finish(mut self) -> RunOutput {
+    pub(crate) fn finish(mut self) -> RunOutput {
         let groups = self.apps.finish(&mut self.hosts);
         RunOutput {
             groups,

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 /// What the program knows of it.
 pub const PLUGIN: Plugin<AnyQueue, LinkContext> = Plugin {
     entry: Entry::new("drop-front", DropFront::PARAMETERS, include_str!("drop_front.rs")),
-    build: |values, _| AnyQueue::Custom(Box::new(DropFront::new(values))),
+    build: &|values, _| AnyQueue::Custom(Box::new(DropFront::new(values))),
 };
 
 /// A queue that drops its oldest packets.

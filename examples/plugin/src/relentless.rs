@@ -24,7 +24,7 @@ pub const PLUGIN: Plugin<AnyController, Config> = Plugin {
         Relentless::PARAMETERS,
         include_str!("relentless.rs"),
     ),
-    build: |values, config| AnyController::Custom(Box::new(Relentless::new(values, config))),
+    build: &|values, config| AnyController::Custom(Box::new(Relentless::new(values, config))),
 };
 
 /// Relentless TCP.

@@ -21,7 +21,7 @@ pub use kernel::{link_of_kernel, play};
 pub use store::{Store, write_atomically};
 
 use crate::result::RunData;
-use crate::{identity, memory};
+use crate::{identity, memory, plugins};
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{Spec, World};
@@ -93,12 +93,16 @@ pub fn pilot(spec: &Spec, budget: std::time::Duration) -> Option<f64> {
     let mut reached = 0.0;
     let progress = |now: fleetfoot_core::time::Instant| {
         reached = now.as_secs_f64();
-        match begin.elapsed() < budget && !memory::reached() {
+        match begin.elapsed() < budget && !memory::reached() && !plugins::has_failed() {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         }
     };
-    let output = world::run(spec, Mode::Fast, &mut (), progress).ok()?;
+    let output = world::run(spec, Mode::Fast, &mut (), progress);
+    if plugins::take_failure().is_some() {
+        return None;
+    }
+    let output = output.ok()?;
     let took_s = begin.elapsed().as_secs_f64();
     let end_s = spec.duration.as_secs_f64();
     Some(match output.interrupted {
@@ -108,7 +112,7 @@ pub fn pilot(spec: &Spec, budget: std::time::Duration) -> Option<f64> {
 }
 
 /// The simulator with an observer. A run that reaches the ceiling of memory ([`memory`]) fails and says what grew; others
-/// that run at the time end as interrupted.
+/// that run at the time end as interrupted. A run with a mechanism that fails ([`plugins::fail`]) fails for its reason.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -142,6 +146,9 @@ pub fn observe_with_progress<O: Observer>(
             too_large = (!was_reached).then(|| grown(spec, now, &usage()));
             return ControlFlow::Break(());
         }
+        if plugins::has_failed() {
+            return ControlFlow::Break(());
+        }
         pulse(&Pulse {
             worker,
             seed: spec.seed,
@@ -154,8 +161,11 @@ pub fn observe_with_progress<O: Observer>(
             false => ControlFlow::Continue(()),
         }
     };
-    let output = world::watched(spec, Mode::Fast, observer, progress).map_err(|error| error.to_string())?;
-    too_large.map_or(Ok(output), Err)
+    let output = world::watched(spec, Mode::Fast, observer, progress).map_err(|error| error.to_string());
+    match plugins::take_failure() {
+        Some(reason) => Err(reason),
+        None => too_large.map_or(output, Err),
+    }
 }
 
 /// What made a run too large.

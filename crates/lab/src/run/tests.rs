@@ -1,7 +1,14 @@
 //! The batch is tested with an engine that makes up its results.
 
-use super::{Batch, Job, Options, Store, execute};
+use super::{Batch, Job, Options, Store, execute, observe};
+use crate::plugins;
 use crate::testing::{engine, folder, scenario};
+use fleetfoot_core::packet::Packet;
+use fleetfoot_core::parameter::Values;
+use fleetfoot_core::plugin::Plugins;
+use fleetfoot_core::queue::{AnyQueue, Backlog, DropTail, LinkContext, QueueContext, QueueDiscipline};
+use fleetfoot_core::registry::{Entry, Plugin};
+use fleetfoot_core::time::Instant;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 fn jobs() -> Vec<Job> {
@@ -178,4 +185,70 @@ fn users_of_a_variant_ask_for_what_they_asked_for_in_the_baseline() {
         );
     }
     std::fs::remove_dir_all(&folder).expect("it was made here");
+}
+
+/// A drop-tail queue under a name from outside that fails when the hundredth packet comes.
+struct Failing(DropTail, u32);
+
+impl QueueDiscipline for Failing {
+    fn enqueue(&mut self, now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
+        self.1 += 1;
+        if self.1 == 100 {
+            plugins::fail("the hundredth packet came".into());
+            plugins::fail("a later reason".into());
+        }
+        self.0.enqueue(now, packet, context);
+    }
+
+    fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
+        self.0.dequeue(now, context)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+}
+
+fn named(source: &'static str, last: u32) -> Plugins {
+    let build = move |values: &Values, around: &LinkContext| {
+        AnyQueue::Custom(Box::new(Failing(DropTail::new(values, around), last)))
+    };
+    let queue = Plugin {
+        entry: Entry::new("foreign", DropTail::PARAMETERS, source),
+        build: Box::leak(Box::new(build)),
+    };
+    let other = Plugin {
+        entry: Entry::new("other", DropTail::PARAMETERS, source),
+        ..queue
+    };
+    Plugins {
+        queues: Vec::leak(vec![other, queue]),
+        ..Plugins::NONE
+    }
+}
+
+#[test]
+fn a_mechanism_that_fails_ends_its_run_with_its_reason_and_no_other() {
+    let mut spec = jobs().swap_remove(0).spec;
+    for link in &mut spec.links {
+        (link.queue, link.queue_values) = ("foreign", Values::defaults(DropTail::PARAMETERS));
+    }
+    spec.plugins = named("//! Fails.", 0);
+    let stop = AtomicBool::new(false);
+    let failed = observe(&spec, &stop, &mut ()).map(|_| ());
+    assert_eq!(failed, Err(String::from("the hundredth packet came")));
+    spec.plugins = named("//! Works.", 100);
+    assert!(observe(&spec, &stop, &mut ()).is_ok_and(|output| !output.interrupted));
+}
+
+#[test]
+fn the_identity_of_a_run_changes_with_the_plugins_that_it_names_only() {
+    let mut spec = jobs().swap_remove(0).spec;
+    let plain = crate::identity::of(&spec);
+    spec.plugins = named("//! Mine.", 0);
+    assert_eq!(crate::identity::of(&spec), plain);
+    spec.links[0].queue = "foreign";
+    let first = crate::identity::of(&spec);
+    spec.plugins = named("//! Mine, better.", 0);
+    assert_ne!(crate::identity::of(&spec), first);
 }

@@ -58,7 +58,7 @@ pub use site::{Site, shown};
 pub use tcp::{SwitchInfo, switch, switch_names, switches_only_with};
 pub use traffic::Group;
 
-use crate::input;
+use crate::{input, plugins};
 use document::{Node, Table, Value};
 use error::{Place, Source};
 use keys::Kind;
@@ -228,11 +228,17 @@ impl Scenario {
     }
 
     fn plain(&self) -> Result<Arc<Resolved>, Error> {
-        if let Some(plain) = self.described.get() {
+        // What a name means may have changed since.
+        let known = self
+            .described
+            .get()
+            .filter(|plain| plain.spec.plugins == plugins::installed());
+        if let Some(plain) = known {
             return Ok(Arc::clone(plain));
         }
         let plain = Arc::new(resolve::resolve(&self.bare, &self.title)?);
-        Ok(Arc::clone(self.described.get_or_init(|| plain)))
+        let _ = self.described.set(Arc::clone(&plain));
+        Ok(plain)
     }
 
     /// The scenario with `set` laid over it, as a scenario of its own. A variant may change nothing there: a point of a

@@ -93,8 +93,13 @@ pub(crate) fn registered(
         _ => (node, path.to_owned(), None),
     };
     let word = text(tag, &tag_path)?;
-    let entry = find(word)
-        .ok_or_else(|| unknown_word(tag, &tag_path, &format!("unknown {what} `{word}`"), word, names))?;
+    let entry = find(word).ok_or_else(|| {
+        let error = unknown_word(tag, &tag_path, &format!("unknown {what} `{word}`"), word, names);
+        match plugins::hint().filter(|_| what != "analysis") {
+            Some(hint) => error.note(hint.to_owned()),
+            None => error,
+        }
+    })?;
     let mut values = Values::defaults(entry.parameters);
     for given in table.map_or(&[][..], |table| &table.entries) {
         if given.key == "kind" {

@@ -98,7 +98,7 @@ impl<O: Observer> Hosts<'_, O> {
         let number = flow.0 ^ 1;
         let received = end.received;
         let mut until = latest.min(end.deadline);
-        let (mut over, mut more) = (false, false);
+        let (mut over, mut more, mut paused) = (false, false, false);
         let mut taken = 0;
         leaving.clear();
         // Where what is sent goes after its first link.
@@ -165,9 +165,13 @@ impl<O: Observer> Hosts<'_, O> {
                     connection.settle();
                     observer.on_ack(at, FlowId(number), connection);
                 }
+                if O::PAUSES && observer.pauses() {
+                    paused = true;
+                    break;
+                }
             }
             taken += piece.len() - rest.len();
-            if rest.len() > 0 || over {
+            if rest.len() > 0 || over || paused {
                 break;
             }
         }
