@@ -15,17 +15,24 @@ from fleetfoot.errors import (
     UsageError,
 )
 from fleetfoot.mechanisms import Mechanism, mechanisms
+from fleetfoot.plugin import Controller, Parameter, Queue, register, registered, unregister
 from fleetfoot.scenario import Scenario
 
 __all__ = [
+    "Controller",
     "Error",
     "InternalError",
     "Mechanism",
     "MissingExtraError",
+    "Parameter",
+    "Queue",
     "RunError",
     "Scenario",
     "ScenarioError",
     "UsageError",
     "__version__",
     "mechanisms",
+    "register",
+    "registered",
+    "unregister",
 ]

@@ -37,10 +37,28 @@ class Mechanism:
 
 
 def mechanisms() -> list[Mechanism]:
-    """Every mechanism, by family, as ``fleetfoot list mechanisms`` prints them.
+    """Every mechanism, by family, as ``fleetfoot list mechanisms`` prints them, then the registered classes.
+
+    Classes of this process (:func:`fleetfoot.register`) have the family ``python``.
 
     >>> import fleetfoot
     >>> [m.source for m in fleetfoot.mechanisms() if m.name == "codel"]
     ['RFC 8289']
     """
-    return [Mechanism(**entry) for entry in json.loads(_native.mechanisms())]
+    built_in = [Mechanism(**entry) for entry in json.loads(_native.mechanisms())]
+    return built_in + [_of_class(*row) for row in _native.registered()]
+
+
+def _of_class(kind: str, name: str, document: str) -> Mechanism:
+    """A class that is registered in this process."""
+    key = "tcp.congestion_control" if kind == "congestion control" else "network.bottleneck.queue"
+    return Mechanism(
+        name=name,
+        family="python",
+        set={key: name},
+        document=document,
+        source="a class of this process",
+        evidence="",
+        turn_on="not outside Fleetfoot",
+        effort="only here",
+    )

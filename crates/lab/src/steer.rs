@@ -9,19 +9,22 @@
 //! After a retransmission timeout the window is one segment until the next decision, which comes with the timeout itself.
 
 use crate::scenario::Resolved;
+use crate::{plugins, run};
 use fleetfoot_core::cc::{
     self, Ack, AnyController, Congestion, CongestionController, CongestionKind, Phase, Reaction,
 };
+use fleetfoot_core::parameter::Values;
 use fleetfoot_core::plugin::Plugins;
 use fleetfoot_core::registry::{Entry, Plugin};
+use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::output::RunOutput;
-use fleetfoot_sim::spec::{Spec, Traffic};
+use fleetfoot_sim::spec::{GroupSpec, Spec, Traffic};
 use fleetfoot_sim::world::{Advance, Mode, Pause, Steps};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When a decision is asked for.
@@ -145,7 +148,7 @@ impl Steered {
             let advance = steps.advance();
             HELM.set(before);
             self.ended = advance == Advance::Ended;
-            if let Some(reason) = crate::plugins::take_failure() {
+            if let Some(reason) = plugins::take_failure() {
                 self.ended = true;
                 return Err(reason);
             }
@@ -174,6 +177,34 @@ impl Steered {
     }
 }
 
+/// The run of `resolved` with this seed in which the connections of `group` have the congestion control `name`, or their own: what
+/// decisions about one of them are compared with.
+///
+/// # Errors
+/// A sentence: there is no such group or congestion control, or the run fails.
+pub fn baseline(
+    resolved: &Resolved,
+    group: &str,
+    name: Option<&str>,
+    seed: u64,
+) -> Result<RunOutput, String> {
+    let mut spec = resolved.spec(seed);
+    let config = sender_of(&mut spec, group)?;
+    if let Some(name) = name {
+        let Some(entry) = plugins::controller(name) else {
+            let names: Vec<&str> = plugins::controllers().iter().map(|entry| entry.name).collect();
+            return Err(format!(
+                "no congestion control is called `{name}`; valid choices: {}",
+                names.join(", ")
+            ));
+        };
+        config.congestion_control = entry.name;
+        config.congestion_control_values = None;
+        config.plugins = plugins::installed();
+    }
+    run::simulate(&spec, &AtomicBool::new(false))
+}
+
 /// Steps many runs on all cores. What has ended, and places without a run, stay as they are.
 pub fn step_all(runs: &mut [Option<Steered>], decisions: &[Decision]) -> Vec<Option<Result<Seen, String>>> {
     runs.par_iter_mut()
@@ -184,17 +215,7 @@ pub fn step_all(runs: &mut [Option<Steered>], decisions: &[Decision]) -> Vec<Opt
 
 /// Gives the only connection of `group` the steered congestion control.
 fn take_group(spec: &mut Spec, group: &str) -> Result<(), String> {
-    let names: Vec<String> = spec
-        .groups
-        .iter()
-        .map(|group| format!("`{}`", group.name))
-        .collect();
-    let Some(found) = spec.groups.iter_mut().find(|one| one.name == group) else {
-        return Err(format!(
-            "no traffic is called `{group}`; the scenario has {}",
-            names.join(", ")
-        ));
-    };
+    let found = group_of(spec, group)?;
     if !matches!(found.traffic, Traffic::Bulk { count: 1 }) || found.relay.is_some() {
         return Err(format!(
             "traffic `{group}` is not one connection of kind `bulk` without a relay: only such a connection can be steered"
@@ -205,7 +226,7 @@ fn take_group(spec: &mut Spec, group: &str) -> Result<(), String> {
             "a kernel's connections cannot be steered (run.world)",
         ));
     }
-    let config = Arc::make_mut(&mut found.sender);
+    let config = sender_of(spec, group)?;
     config.congestion_control = STEERED[0].entry.name;
     config.congestion_control_values = None;
     config.plugins = Plugins {
@@ -215,15 +236,28 @@ fn take_group(spec: &mut Spec, group: &str) -> Result<(), String> {
     Ok(())
 }
 
+fn group_of<'a>(spec: &'a mut Spec, group: &str) -> Result<&'a mut GroupSpec, String> {
+    let names: Vec<String> = spec.groups.iter().map(|one| format!("`{}`", one.name)).collect();
+    let found = spec.groups.iter_mut().find(|one| one.name == group);
+    found.ok_or_else(|| {
+        format!(
+            "no traffic is called `{group}`; the scenario has {}",
+            names.join(", ")
+        )
+    })
+}
+
+/// How the senders of `group` behave.
+fn sender_of<'a>(spec: &'a mut Spec, group: &str) -> Result<&'a mut Config, String> {
+    Ok(Arc::make_mut(&mut group_of(spec, group)?.sender))
+}
+
 static STEERED: [Plugin<AnyController, cc::Config>; 1] = [Plugin {
     entry: Entry::new("steered", &[], "//! Holds the window or rate that it was given."),
     build: &|_, config| match HELM.with_borrow(Clone::clone) {
         Some(helm) => AnyController::Custom(Box::new(Steersman::new(helm, config))),
         // Only `Steered::step` makes such a connection.
-        None => AnyController::Reno(cc::Reno::new(
-            &fleetfoot_core::parameter::Values::defaults(cc::Reno::PARAMETERS),
-            config,
-        )),
+        None => AnyController::Reno(cc::Reno::new(&Values::defaults(cc::Reno::PARAMETERS), config)),
     },
 }];
 

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pyo3::import_exception!(fleetfoot.errors, ScenarioError);
 pyo3::import_exception!(fleetfoot.errors, UsageError);
+pyo3::import_exception!(fleetfoot.errors, RunError);
 pyo3::import_exception!(fleetfoot.errors, InternalError);
 
 /// A mistake in a scenario, with its place.

@@ -11,20 +11,29 @@
 
 mod convert;
 mod error;
+mod gym;
 mod mechanism;
+mod plugin;
 mod scenario;
 
 /// The compiled part of the package `fleetfoot`: use that package, and not this module.
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
+    use crate::gym::{Steered, steered_fields};
+    #[pymodule_export]
     use crate::mechanism::mechanisms;
+    #[pymodule_export]
+    use crate::plugin::{
+        Ack, Connection, Context, Event, Limit, Link, Packet, Sent, register, registered, unregister,
+    };
     #[pymodule_export]
     use crate::scenario::Scenario;
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::plugin::say_where_names_are_known();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -1,0 +1,408 @@
+"""Mechanisms written in Python."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import fleetfoot
+from fleetfoot import _native
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
+
+LINE: dict[str, Any] = {
+    "title": "Two flows",
+    "network": {
+        "kind": "dumbbell",
+        "pairs": 3,
+        "access": {
+            "rate": "1 Gbit/s",
+            "delay": "1 ms",
+            "jitter": {"dist": "uniform", "min": "0 ms", "max": "1 ms"},
+        },
+        "bottleneck": {
+            "rate": "12 Mbit/s",
+            "delay": "8 ms",
+            "queue": {"kind": "drop-tail", "limit": "30 packets"},
+        },
+    },
+    "tcp": {"profile": "linux", "congestion_control": "reno"},
+    "traffic": [
+        {"name": "flow", "kind": "bulk"},
+        {
+            "name": "pages",
+            "kind": "transfer",
+            "size": {"dist": "lognormal", "median": "20 kB", "sigma": 1.0},
+            "arrivals": {"dist": "poisson", "rate": "10 per second"},
+        },
+    ],
+    "run": {"duration": "10 s", "warmup": "0 s"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> Iterator[None]:
+    yield
+    for name in fleetfoot.registered():
+        fleetfoot.unregister(name)
+
+
+def example(name: str) -> ModuleType:
+    """An example, run anew."""
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def measured(settings: dict[str, Any] | None = None, seed: int = 1) -> Any:
+    """All rows of a run's result."""
+    return rows(fleetfoot.Scenario.from_dict(LINE).with_(settings or {"run.duration": "10001 ms"}), seed)
+
+
+def rows(scenario: fleetfoot.Scenario, seed: int) -> Any:
+    return _native.Steered(scenario._inner, "flow", 1, "rtt", "packets", 1).baseline(0, None, seed)
+
+
+class Half(fleetfoot.Controller):
+    """Adds a segment for each acknowledgment."""
+
+    NAME = "half"
+    PARAMETERS = {
+        "factor": fleetfoot.Parameter(0.5, "Share kept.", low=0.1, high=0.9),
+        "pause": fleetfoot.Parameter(0.005, "A time.", kind="duration"),
+        "mode": fleetfoot.Parameter("slow", "A word.", choices=("slow", "fast")),
+        "flag": fleetfoot.Parameter(False, "A truth value."),
+        "count": fleetfoot.Parameter(3, "A number.", low=1, high=9),
+        "rate": fleetfoot.Parameter(None, "A speed.", kind="rate"),
+        "room": fleetfoot.Parameter(64_000, "An amount.", kind="bytes"),
+        "limit": fleetfoot.Parameter(None, "A limit.", kind="limit"),
+    }
+    made: list[dict[str, Any]] = []
+
+    def __init__(self, parameters: dict[str, Any], connection: fleetfoot.plugin.Connection) -> None:
+        super().__init__(parameters, connection)
+        type(self).made.append(parameters)
+
+    def on_ack(self, now: float, ack: fleetfoot.plugin.Ack) -> None:
+        if ack.cwnd_limited and not ack.recovering:
+            self.window += self.mss * ack.acked / self.window
+
+    def on_loss(self, now: float, event: fleetfoot.plugin.Event) -> None:
+        self.reduce_to(self.window * self.parameters["factor"])
+
+
+@pytest.mark.parametrize("profile", ["linux", "rfc", "ns2-sack"])
+def test_reno_in_python_is_reno(profile: str) -> None:
+    example("reno")
+    base = {"tcp.profile": profile, "tcp.hystart": "off"}
+    inside = measured({**base, "tcp.congestion_control": "reno"})
+    outside = measured({**base, "tcp.congestion_control": "python-reno"})
+    assert outside == inside
+
+
+def test_drop_tail_in_python_is_drop_tail() -> None:
+    example("drop_tail")
+    for limit in ("30 packets", "20 kB", "unlimited"):
+        inside = measured({"network.bottleneck.queue": {"kind": "drop-tail", "limit": limit}})
+        outside = measured({"network.bottleneck.queue": {"kind": "python-drop-tail", "limit": limit}})
+        assert outside == inside, limit
+
+
+def test_the_example_that_marks_keeps_the_wait_near_its_step() -> None:
+    example("step_mark")
+    dctcp = {"tcp.congestion_control": "dctcp", "tcp.ecn": "accurate", "run.warmup": "2 s"}
+    plain = link(measured(dctcp))
+    marked = link(measured({**dctcp, "network.bottleneck.queue": {"kind": "step-mark", "step": "2 ms"}}))
+    assert marked["queue_delay_s"] < 0.006 < plain["queue_delay_s"]
+
+
+def test_the_learned_window_fills_the_line_with_less_waiting_than_reno() -> None:
+    module = example("table_window")
+    assert module.learn(seed=1, rounds=2) != module.TABLE
+    # A line between those that it was learned on.
+    scenario = {
+        "network.bottleneck.rate": "18 Mbit/s",
+        "network.bottleneck.delay": "13 ms",
+        "network.bottleneck.queue": {"kind": "drop-tail", "limit": "60 packets"},
+        "network.access.jitter": "0 ms",
+        "traffic": [{"name": "flow", "kind": "bulk"}],
+    }
+    reno = measured(scenario)
+    table = measured({**scenario, "tcp.congestion_control": "table-window"})
+    assert link(table)["queue_delay_s"] < 0.5 * link(reno)["queue_delay_s"]
+    assert goodput(table) > 0.9 * goodput(reno)
+
+
+def link(result: Any) -> dict[str, Any]:
+    (found,) = (
+        one
+        for one in json.loads(result)["links"]
+        if one["name"] == "bottleneck" and one["direction"] == "forward"
+    )
+    return dict(found)
+
+
+def goodput(result: Any) -> float:
+    return float(sum(group["goodput_bps"] for group in json.loads(result)["groups"]))
+
+
+def test_parameters_come_as_plain_numbers() -> None:
+    Half.made.clear()
+    fleetfoot.register(Half)
+    changed = {
+        "kind": "half",
+        "factor": 0.7,
+        "pause": "20 ms",
+        "mode": "fast",
+        "flag": True,
+        "rate": "3 Mbit/s",
+    }
+    measured({"tcp.congestion_control": {**changed, "limit": "20 kB"}})
+    first = Half.made[0]
+    limit = first.pop("limit")
+    assert (limit.packets, limit.bytes) == (None, 20_000)
+    assert first == {
+        "factor": 0.7,
+        "pause": 0.02,
+        "mode": "fast",
+        "flag": True,
+        "count": 3,
+        "rate": 3_000_000,
+        "room": 64_000,
+    }
+
+
+def test_scenarios_know_the_parameters() -> None:
+    fleetfoot.register(Half)
+    line = fleetfoot.Scenario.from_dict(LINE)
+    with pytest.raises(fleetfoot.ScenarioError, match=r"0\.1"):
+        line.with_({"tcp.congestion_control": {"kind": "half", "factor": 3.0}})
+    with pytest.raises(fleetfoot.ScenarioError, match="did you mean `factor`"):
+        line.with_({"tcp.congestion_control": {"kind": "half", "facter": 0.5}})
+
+
+def test_an_unknown_name_says_where_names_are_known() -> None:
+    with pytest.raises(fleetfoot.ScenarioError, match="unknown congestion control `half`") as caught:
+        fleetfoot.Scenario.from_dict(LINE).with_({"tcp.congestion_control": "half"})
+    assert "in each process anew" in str(caught.value)
+
+
+def test_the_same_seed_gives_the_same_run_and_the_class_is_read_anew() -> None:
+    fleetfoot.register(Half)
+    line = fleetfoot.Scenario.from_dict(LINE).with_({"tcp.congestion_control": "half"})
+    first = rows(line, 1)
+    assert rows(line, 1) == first
+    assert rows(line, 2) != first
+
+    class Other(Half):
+        """Another with the same name."""
+
+        def on_loss(self, now: float, event: fleetfoot.plugin.Event) -> None:
+            self.reduce_to(self.window * 0.9)
+
+    fleetfoot.register(Other)
+    assert rows(line, 1) != first
+    fleetfoot.register(Half)
+    assert rows(line, 1) == first
+
+
+def test_the_fingerprint_changes_with_what_a_class_does() -> None:
+    fingerprint = fleetfoot.plugin._fingerprint
+
+    def made(factor: float, table: tuple[int, ...] = (1, 2)) -> type[fleetfoot.Controller]:
+        class Mine(fleetfoot.Controller):
+            """Mine."""
+
+            NAME = "mine"
+
+            def on_ack(self, now: float, ack: fleetfoot.plugin.Ack) -> None:
+                self.window *= factor + table[0]
+
+        return Mine
+
+    assert fingerprint(made(0.5)) == fingerprint(made(0.5))
+    assert fingerprint(made(0.5)) != fingerprint(made(0.6))
+    assert fingerprint(made(0.5)) != fingerprint(made(0.5, (1, 3)))
+
+
+class Breaks(Half):
+    """Divides by zero."""
+
+    NAME = "breaks"
+
+    def on_loss(self, now: float, event: fleetfoot.plugin.Event) -> None:
+        self.window = 1 / 0
+
+
+def test_an_exception_ends_the_run_with_class_method_and_line() -> None:
+    fleetfoot.register(Breaks)
+    line = fleetfoot.Scenario.from_dict(LINE)
+    broken = line.with_({"tcp.congestion_control": "breaks"})
+    with pytest.raises(fleetfoot.RunError) as caught:
+        rows(broken, 1)
+    said = str(caught.value)
+    number = Breaks.on_loss.__code__.co_firstlineno + 1
+    assert said.startswith("`breaks`: Breaks.on_loss failed at "), said
+    assert f"ZeroDivisionError: division by zero (line {number} of {__file__})" in said, said
+    assert "\n" not in said
+    # The next run begins without it.
+    assert rows(line, 1) == rows(line, 1)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "said"),
+    [
+        ("window", "wide", "self.window is no number: wide"),
+        ("window", float("nan"), "self.window is NaN"),
+        ("ssthresh", -1, "self.ssthresh is -1"),
+    ],
+)
+def test_an_attribute_that_cannot_be_is_refused(attribute: str, value: object, said: str) -> None:
+    class Wrong(Half):
+        """Wrong."""
+
+        NAME = "wrong"
+
+        def on_ack(self, now: float, ack: fleetfoot.plugin.Ack) -> None:
+            setattr(self, attribute, value)
+
+    fleetfoot.register(Wrong)
+    with pytest.raises(fleetfoot.RunError, match=said):
+        measured({"tcp.congestion_control": "wrong"})
+
+
+class Line(fleetfoot.Queue):
+    """Keeps everything."""
+
+    NAME = "line"
+
+    def __init__(self, parameters: dict[str, Any], link: fleetfoot.plugin.Link) -> None:
+        super().__init__(parameters, link)
+        self.waiting: list[fleetfoot.plugin.Packet] = []
+
+    def enqueue(
+        self, now: float, packet: fleetfoot.plugin.Packet, context: fleetfoot.plugin.QueueContext
+    ) -> None:
+        self.waiting.append(packet)
+
+    def dequeue(self, now: float, context: fleetfoot.plugin.QueueContext) -> fleetfoot.plugin.Packet | None:
+        return self.waiting.pop(0) if self.waiting else None
+
+
+def test_a_queue_that_breaks_its_contract_is_refused() -> None:
+    class Keeps(Line):
+        """Never gives anything back."""
+
+        NAME = "keeps"
+
+        def dequeue(self, now: float, context: fleetfoot.plugin.QueueContext) -> None:
+            return None
+
+    class Twice(Line):
+        """Gives the same packet twice."""
+
+        NAME = "twice"
+
+        def dequeue(self, now: float, context: fleetfoot.plugin.QueueContext) -> fleetfoot.plugin.Packet:
+            return self.waiting[0]
+
+    class Text(Line):
+        """Gives a text."""
+
+        NAME = "text"
+
+        def dequeue(self, now: float, context: fleetfoot.plugin.QueueContext) -> Any:
+            return "packet"
+
+    for cls, said in (
+        (Keeps, r"Keeps.dequeue returned None at .* while 1 packets wait"),
+        (Twice, "a packet that has left the queue already"),
+        (Text, "dequeue returns a packet or None, not packet"),
+    ):
+        fleetfoot.register(cls)
+        with pytest.raises(fleetfoot.RunError, match=said):
+            measured({"network.bottleneck.queue": cls.NAME})
+
+
+def test_a_queue_may_hold_packets_back() -> None:
+    class Shaper(Line):
+        """Lets a packet go each 5 ms."""
+
+        NAME = "shaper"
+        next_at = 0.0
+
+        def ready_at(self, now: float) -> float:
+            return self.next_at
+
+        def dequeue(
+            self, now: float, context: fleetfoot.plugin.QueueContext
+        ) -> fleetfoot.plugin.Packet | None:
+            if now < self.next_at or not self.waiting:
+                return None
+            self.next_at = now + 0.005
+            return self.waiting.pop(0)
+
+    fleetfoot.register(Shaper)
+    result = measured({"network.bottleneck.queue": "shaper"})
+    # 200 packets a second of 1500 bytes at most, of 1000 that the line could send.
+    assert link(result)["utilisation"] < 0.21
+    assert goodput(result) > 1.5e6
+
+
+def test_what_cannot_be_registered_is_refused() -> None:
+    class Nameless(Half):
+        """Has no name."""
+
+        NAME = ""
+
+    class Taken(Half):
+        """Has a name that is taken."""
+
+        NAME = "cubic"
+
+    class Silent(fleetfoot.Controller):
+        NAME = "silent"
+
+    class Idle(fleetfoot.Queue):
+        """Does nothing."""
+
+        NAME = "idle"
+
+    class Odd(Half):
+        """Has a default out of its range."""
+
+        NAME = "odd"
+        PARAMETERS = {"factor": fleetfoot.Parameter(3.0, "Too much.", low=0.0, high=1.0)}
+
+    for cls, said in (
+        (Nameless, "class Nameless has no NAME"),
+        (Taken, "the plug-in name `cubic` is taken"),
+        (Silent, "class Silent has no docstring"),
+        (Idle, "class Idle has no method enqueue"),
+        (Odd, "the default of the parameter `factor`"),
+        (int, "is no subclass of"),
+    ):
+        with pytest.raises(fleetfoot.UsageError, match=said):
+            fleetfoot.register(cls)  # type: ignore[type-var]
+
+
+def test_registered_classes_are_listed_and_go() -> None:
+    fleetfoot.register(Half)
+    fleetfoot.register(Line)
+    assert fleetfoot.registered() == {
+        "half": ("congestion control", "Adds a segment for each acknowledgment."),
+        "line": ("queue", "Keeps everything."),
+    }
+    assert fleetfoot.unregister("line")
+    assert not fleetfoot.unregister("line")
+    assert list(fleetfoot.registered()) == ["half"]
