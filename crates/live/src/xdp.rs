@@ -95,6 +95,7 @@ impl XdpSocket {
     ) -> Result<XdpSocket, Error> {
         let fail = |what: &str, cause: io::Error| {
             Error::new(format!("{name} cannot have `ring = \"xdp\"`: {what}"), cause)
+                .needing("CAP_BPF with CAP_NET_ADMIN and CAP_NET_RAW")
         };
         let text = CString::new(name).map_err(|_| Error::new("an interface", io::ErrorKind::InvalidInput))?;
         // SAFETY: the pointer is to a string that lives to the end of the call.
@@ -139,12 +140,10 @@ impl XdpSocket {
         set_waiting(&fd, waiting);
         let zero_copy =
             bind(&fd, index).map_err(|cause| fail("the socket cannot be bound to its queue", cause))?;
-        let own = own.map(Own::new).transpose().map_err(|cause| {
-            fail(
-                "no table of this machine's addresses (CAP_BPF is needed besides)",
-                cause,
-            )
-        })?;
+        let own = own
+            .map(Own::new)
+            .transpose()
+            .map_err(|cause| fail("no table of this machine's addresses can be made", cause))?;
         let program =
             Program::load(fd.as_raw_fd(), own.as_ref()).map_err(|(what, cause)| fail(what, cause))?;
         let (link, in_driver) = program.attach(index).map_err(|(what, cause)| fail(what, cause))?;
@@ -350,7 +349,7 @@ impl XdpSocket {
         if self.is_there() {
             return Ok(());
         }
-        Err(self.gone(io::ErrorKind::NotFound.into()))
+        Err(self.gone(io::Error::from_raw_os_error(libc::ENODEV)))
     }
 
     fn is_there(&self) -> bool {

@@ -679,6 +679,26 @@ fn an_interface_that_goes_down_and_comes_back_carries_on() {
 }
 
 #[test]
+fn an_interface_that_is_gone_ends_the_router_also_where_nothing_is_sent() {
+    if skips() {
+        return;
+    }
+    for ring in rings() {
+        let row = Row::routed();
+        let running = Running::start(
+            &row,
+            routed(queue("codel", None), queue("codel", None), None, ring),
+        );
+        row.middle.ip("link delete b1");
+        let why = running.why_it_ends();
+        assert!(
+            why.starts_with("the link's interface b1 is gone: "),
+            "{ring:?}: {why}"
+        );
+    }
+}
+
+#[test]
 fn a_kernel_that_forwards_itself_is_refused() {
     if skips() {
         return;

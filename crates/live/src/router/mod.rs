@@ -367,7 +367,7 @@ impl Router {
             }
         }
         self.plane
-            .look(clock.now(), &mut self.ports, &mut self.outputs, log);
+            .look(clock.now(), &mut self.ports, &mut self.outputs, log)?;
         while let Some(answer) = self.requests.as_mut().and_then(Requests::next) {
             // Who asked may have gone.
             let _ = answer.send(self.count());
@@ -380,7 +380,7 @@ impl Router {
                     Ok(queues) => {
                         self.reloads += 1;
                         log(Event::Reloaded { queues });
-                        self.plane.refresh(&mut self.ports, log);
+                        self.plane.refresh(&mut self.ports, log)?;
                     }
                     Err(why) => {
                         self.refused_reloads += 1;

@@ -332,13 +332,16 @@ impl Plane {
     }
 
     /// Follows what the kernel reports: neighbours, and interfaces that changed.
+    ///
+    /// # Errors
+    /// An interface is gone.
     pub(super) fn look(
         &mut self,
         now: Instant,
         ports: &mut [Port],
         outputs: &mut [Output],
         log: &mut dyn FnMut(Event),
-    ) {
+    ) -> Result<(), Error> {
         let News {
             resolved,
             given_up,
@@ -373,19 +376,27 @@ impl Plane {
             );
         }
         if interfaces {
-            self.refresh(ports, log);
+            self.refresh(ports, log)?;
         }
+        Ok(())
     }
 
-    /// Reads again what may have changed of the interfaces. One that is gone is noticed when it is used.
-    pub(super) fn refresh(&mut self, ports: &mut [Port], log: &mut dyn FnMut(Event)) {
-        let Ok(all) = interfaces() else { return };
+    /// Reads again what may have changed of the interfaces.
+    ///
+    /// # Errors
+    /// An interface is gone.
+    pub(super) fn refresh(&mut self, ports: &mut [Port], log: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        let Ok(all) = interfaces() else { return Ok(()) };
         self.ours = all.iter().flat_map(|one| one.addresses.clone()).collect();
         for (index, facts) in self.facts.iter_mut().enumerate() {
             let Some(now) = all
                 .iter()
                 .find(|one| one.name == facts.name && one.index == facts.index)
             else {
+                // Gone, or with another name. A socket of AF_XDP whose interface is gone reports nothing by itself.
+                if let Some(port) = ports.get(index) {
+                    port.socket.check()?;
+                }
                 continue;
             };
             if now.up != facts.up {
@@ -417,6 +428,7 @@ impl Plane {
                 port.socket.follow(facts, ours);
             }
         }
+        Ok(())
     }
 }
 

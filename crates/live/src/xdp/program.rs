@@ -221,7 +221,7 @@ impl Code {
     }
 }
 
-const RIGHTS: &str = "no program can be loaded (CAP_BPF is needed besides)";
+const RIGHTS: &str = "no program can be loaded";
 const OLD: &str =
     "the program that leaves to the kernel what is its own cannot be loaded (Linux 5.18 is needed)";
 const ATTACH_XDP: u32 = 37;

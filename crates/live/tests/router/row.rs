@@ -269,7 +269,7 @@ impl Orders for Channel {
 
 /// A router that runs in a thread of its own.
 pub(crate) struct Running {
-    thread: Option<JoinHandle<Snapshot>>,
+    thread: Option<JoinHandle<Result<Snapshot, String>>>,
     orders: Sender<Order>,
     bell: PipeWriter,
     events: Arc<Mutex<Vec<Event>>>,
@@ -295,7 +295,7 @@ impl Running {
                 Ok(router) => router,
                 Err(error) => {
                     report.send(Err(error.to_string())).expect("the test waits");
-                    return Snapshot::default();
+                    return Ok(Snapshot::default());
                 }
             };
             report.send(Ok(())).expect("the test waits");
@@ -303,10 +303,8 @@ impl Running {
                 bell,
                 orders: ordered,
             };
-            router
-                .run(&clock, &mut orders, &mut log)
-                .expect("interfaces stay");
-            router.finish()
+            let ended = router.run(&clock, &mut orders, &mut log);
+            ended.map(|()| router.finish()).map_err(|error| error.to_string())
         });
         started.recv().expect("the router reports")?;
         Ok(Running {
@@ -350,7 +348,20 @@ impl Running {
     pub(crate) fn stop(mut self) -> Snapshot {
         self.order(Order::Stop);
         let thread = self.thread.take().expect("it is stopped once");
-        thread.join().expect("the router does not panic")
+        let ended = thread.join().expect("the router does not panic");
+        ended.expect("interfaces stay")
+    }
+
+    /// Why it has ended by itself.
+    pub(crate) fn why_it_ends(mut self) -> String {
+        let thread = self.thread.take().expect("it is stopped once");
+        let until = Instant::now() + Duration::from_secs(20);
+        while !thread.is_finished() {
+            assert!(Instant::now() < until, "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let ended = thread.join().expect("the router does not panic");
+        ended.expect_err("an interface is gone")
     }
 }
 
