@@ -98,10 +98,33 @@ fn with_checks(
     let Some(planned) = plan.variants.get(index) else {
         return Vec::new();
     };
-    let mut found = Vec::new();
+    let mut found: Vec<(&str, Instruction)> = Vec::new();
     for place in planned.places.iter().filter_map(|&place| plan.places.get(place)) {
-        found.extend(shaper::at_place(plan, planned, place, |fair| ping(place, fair)));
+        let mut here = shaper::at_place(plan, planned, place, |fair| ping(place, fair));
+        for (_, before) in found.iter_mut().filter(|(line, _)| *line == place.link) {
+            for now in &mut here {
+                one_router(before, now);
+            }
+        }
+        found.extend(here.into_iter().map(|one| (place.link.as_str(), one)));
     }
+    let mut found: Vec<Instruction> = found.into_iter().map(|(_, one)| one).collect();
     found.extend(endpoints::at_hosts(plan, planned, transfers));
     found
+}
+
+/// One router for both directions of a line, with both queues in its file: the first instruction starts it.
+fn one_router(first: &mut Instruction, second: &mut Instruction) {
+    let ([one], [other]) = (first.commands.as_mut_slice(), second.commands.as_slice()) else {
+        return;
+    };
+    if let Some(both) = router::both_ways(one, other) {
+        *one = both;
+        second.commands.clear();
+        let elsewhere = format!(
+            "The command for {} starts one router for both directions. ",
+            first.place
+        );
+        second.needs.insert_str(0, &elsewhere);
+    }
 }

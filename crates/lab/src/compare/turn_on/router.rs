@@ -25,17 +25,41 @@ pub(super) fn bridge(link: &LinkSpec, shaped: Option<(Rate, &Framing)>, out: boo
         )
     });
     let ours = format!("{speed}queue = {{ {} }}\\n", queue(link));
-    let other = "queue = { kind = \"fq-codel\" }\\n";
-    let [lan, wan] = if out {
-        [other, &ours]
+    command(if out {
+        [OTHER, &ours]
     } else {
-        [ours.as_str(), other]
-    };
-    let interface = "[[interface]]\\nname = \"%s\"\\n";
-    format!(
-        "LAN=eth1; WAN=eth0; printf 'mode = \"bridge\"\\n{interface}{lan}{interface}{wan}' $LAN $WAN > router.toml && fleetfoot router router.toml"
-    )
+        [ours.as_str(), OTHER]
+    })
 }
+
+/// The command that writes what is said of each interface, LAN and WAN, and starts the router.
+fn command([lan, wan]: [&str; 2]) -> String {
+    format!("{BEGIN}{INTERFACE}{lan}{INTERFACE}{wan}{END}")
+}
+
+/// Of two commands of [`bridge`], one for each direction of a line, the one that does both: a second router between the same interfaces
+/// would not start. `None`: they are no such commands.
+pub(super) fn both_ways(first: &str, second: &str) -> Option<String> {
+    let interfaces = |text: &str| -> Option<[String; 2]> {
+        let text = text.strip_prefix(BEGIN)?.strip_suffix(END)?;
+        let (lan, wan) = text.strip_prefix(INTERFACE)?.split_once(INTERFACE)?;
+        Some([lan.to_owned(), wan.to_owned()])
+    };
+    match [interfaces(first)?, interfaces(second)?] {
+        [[lan, other], [same, wan]] | [[same, wan], [lan, other]]
+            if other == OTHER && same == OTHER && lan != OTHER && wan != OTHER =>
+        {
+            Some(command([&lan, &wan]))
+        }
+        _ => None,
+    }
+}
+
+const BEGIN: &str = "LAN=eth1; WAN=eth0; printf 'mode = \"bridge\"\\n";
+const INTERFACE: &str = "[[interface]]\\nname = \"%s\"\\n";
+/// What stands before the interface that is not asked for.
+const OTHER: &str = "queue = { kind = \"fq-codel\" }\\n";
+const END: &str = "' $LAN $WAN > router.toml && fleetfoot router router.toml";
 
 /// The discipline with what differs from its defaults.
 fn queue(link: &LinkSpec) -> String {

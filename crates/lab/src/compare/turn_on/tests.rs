@@ -359,7 +359,9 @@ fn what_is_nowhere_names_the_nearest() {
 
 /// What `printf` writes for a command of the router, as `fleetfoot router` reads it.
 fn written(command: &str) -> RouterFile {
-    let folder = std::env::temp_dir().join(format!("fleetfoot-turn-on-{}", std::process::id()));
+    // Tests run in threads of one process.
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    let folder = std::env::temp_dir().join(format!("fleetfoot-turn-on-{process}-{thread:?}"));
     std::fs::create_dir_all(&folder).expect("a folder");
     let writes = command.replace("&& fleetfoot router router.toml", "");
     assert_ne!(writes, command);
@@ -416,6 +418,45 @@ fn a_queue_of_fleetfoot_alone_is_a_file_of_the_router_at_the_rate_of_the_line() 
     let port = line("100 Mbit/s", "100 Mbit/s", "medium = \"switch\"");
     let steps = steps(&port, "favourtail", UP);
     assert_eq!(written(&steps[0].commands[0]).config.interfaces[1].rate, None);
+}
+
+/// A second router between the same interfaces would be refused.
+#[test]
+fn both_directions_of_a_line_are_one_router() {
+    let no_medium = line("50 Mbit/s", "10 Mbit/s", "");
+    for (text, mechanism) in [(cable(), "favourtail"), (no_medium, "super-packets-hardened")] {
+        let scenario = Scenario::parse("line.toml", &text).expect("it is correct");
+        let choice = Choice {
+            only: vec![mechanism.to_owned()],
+            places: vec![UP.to_owned(), DOWN.to_owned()],
+            ..Choice::default()
+        };
+        let plan = Plan::compare(scenario, &choice).expect("it resolves");
+        let index = plan
+            .variants
+            .iter()
+            .position(|variant| variant.name == mechanism && variant.places.len() == 2);
+        let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
+        let steps = instructions_of(&plan, index.expect("it applies"), &after, &before);
+        let shapers: Vec<&Instruction> = steps
+            .iter()
+            .filter(|step| step.device.starts_with("your router"))
+            .collect();
+        let [first, second] = shapers.as_slice() else {
+            panic!("{mechanism}: {steps:?}");
+        };
+        let rates = written(&first.commands[0])
+            .config
+            .interfaces
+            .iter()
+            .map(|one| (one.name.clone(), one.rate.map(Rate::bps)))
+            .collect::<Vec<_>>();
+        let wanted = [("eth1", 45_000_000), ("eth0", 9_500_000)];
+        assert_eq!(rates, wanted.map(|(name, bps)| (name.to_owned(), Some(bps))));
+        assert!(second.commands.is_empty(), "{second:?}");
+        let other = format!("The command for {} starts one router", first.place);
+        assert!(second.needs.starts_with(&other), "{second:?}");
+    }
 }
 
 /// `explain` and `compare` say the same of mechanisms that no kernel has and our TCP does.
