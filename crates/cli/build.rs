@@ -2,17 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+
+#[path = "../lab/commit.rs"]
+mod commit;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     examples();
-    // The log of HEAD changes with every commit and checkout.
-    if let Some(log) = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]) {
-        println!("cargo::rerun-if-changed={log}");
-    }
-    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_default();
-    println!("cargo::rustc-env=FLEETFOOT_COMMIT={commit}");
+    let commit = commit::emit();
     let commit = match commit.as_str() {
         "" => String::new(),
         commit => format!(" ({commit})"),
@@ -50,10 +47,4 @@ fn examples() {
     table.push_str("]\n");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(out.join("examples.rs"), table).expect("the build folder can be written");
-}
-
-fn git(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").args(arguments).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
 }

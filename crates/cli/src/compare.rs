@@ -1,7 +1,6 @@
 //! `fleetfoot compare`: every variant with common random numbers, ranked.
 
 use crate::failure::Failure;
-use crate::folder::Folder;
 use crate::forecast::Forecast;
 use crate::import::{imported, is_capture};
 use crate::layout::width;
@@ -13,11 +12,12 @@ use crate::session::{
 };
 use crate::target::Targets;
 use clap::Args;
-use fleetfoot_lab::compare::study::{Budget, Extent, Runner, Study, StudyError, study};
-use fleetfoot_lab::compare::{Choice, Plan, words};
-use fleetfoot_lab::report::time_series::TimeSeries;
+use fleetfoot_lab::compare::study::{Budget, Extent, Runner, Study, StudyError, nothing_waits, study};
+use fleetfoot_lab::compare::{Choice, Plan};
+use fleetfoot_lab::folder::Folder;
+use fleetfoot_lab::report::time_series;
 use fleetfoot_lab::result::Comparison;
-use fleetfoot_lab::run::{Job, Options, execute as run_all, observe, simulate_with_progress};
+use fleetfoot_lab::run::{Job, Options, execute as run_all, simulate_with_progress};
 use fleetfoot_lab::scenario::{Scenario, Setting};
 use fleetfoot_sim::spec::Spec;
 use std::path::{Path, PathBuf};
@@ -52,25 +52,13 @@ pub(crate) struct Arguments {
     sensitivity: bool,
     /// How far to go while the best are undecided: so many more runs ("500"), or so long in all ("2 min"); by default at most as
     /// many runs as the first pass (of few variants up to three times as many, 200 at most).
-    #[arg(long, value_name = "RUNS|TIME", value_parser = budget)]
+    #[arg(long, value_name = "RUNS|TIME", value_parser = clap::value_parser!(Budget))]
     budget: Option<Budget>,
     /// Output folder; by default fleetfoot-out/TITLE-HASH.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
     batch: BatchFlags,
-}
-
-/// A budget as it is written.
-fn budget(text: &str) -> Result<Budget, String> {
-    if let Ok(runs) = text.trim().parse::<u64>() {
-        return Ok(Budget::Runs(runs));
-    }
-    fleetfoot_lab::scenario::duration(text)
-        .map(|time| Budget::Time(std::time::Duration::from_nanos(time.as_nanos())))
-        .ok_or_else(|| {
-            String::from("a number of runs (\"500\") or a time with its unit (\"2 min\", \"90 s\") is wanted")
-        })
 }
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
@@ -195,11 +183,7 @@ impl Task<'_> {
         // The variants with queue mechanisms at the bottleneck: as many as there will be, for the forecast.
         let likely = Plan::compare(scenario.clone(), &likely)?;
         if !likely.waits() {
-            return Err(Failure::usage(format!(
-                "\"{}\": nothing here waits, so nothing can be ranked: give the [[traffic]] whose users wait `latency_sensitive = true`; \
-                 `fleetfoot run` shows what each group gets",
-                plain(scenario.title())
-            )));
+            return Err(Failure::usage(nothing_waits(&plain(scenario.title()))));
         }
         let mut targets = Targets::of(file, &scenario, batch.force);
         targets.of_batch(batch, out)?;
@@ -258,7 +242,7 @@ impl Task<'_> {
         let written = reporter.writing(|writing| {
             if !study.batch.interrupted {
                 writing.now("time series of single flows");
-                add_traces(&study.plan, &mut study.comparison, &stop);
+                time_series::of_the_best(&study.plan, &mut study.comparison, &stop);
             }
             writing.now("tables and page");
             folder.write(&study.comparison)
@@ -316,32 +300,3 @@ fn several(arguments: &Arguments, files: &[PathBuf], common: &Common) -> Result<
     }
     finished.iter().try_for_each(|one| one.close(common))
 }
-
-/// Time series of a few flows of the baseline and the best variants, from the first seed.
-fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
-    let best = words::rows(&comparison.document);
-    let best: Vec<String> = best
-        .iter()
-        .filter(|row| row.shown && !row.part)
-        .take(TRACED)
-        .map(|row| row.variant.name.clone())
-        .collect();
-    for (index, planned) in plan.variants.iter().enumerate() {
-        let baseline = comparison.document.variants[index].versus.is_none();
-        if !baseline && !best.contains(&planned.name) {
-            continue;
-        }
-        let mut series = TimeSeries::new(&planned.resolved, FLOWS_TRACED);
-        let spec = planned.resolved.spec(plan.seeds[0]);
-        // The same run succeeded a moment ago; if it is stopped now the charts are left out.
-        if observe(&spec, stop, &mut series).is_ok_and(|output| !output.interrupted) {
-            comparison.variants[index].traces = series.traces;
-        }
-    }
-}
-
-/// Number of variants, the best of the table, whose flows are traced for the report.
-const TRACED: usize = 4;
-
-/// Flows of each group whose time series the report shows.
-pub(crate) const FLOWS_TRACED: usize = 2;

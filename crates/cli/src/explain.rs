@@ -12,11 +12,11 @@ use fleetfoot_core::tcp::Profile;
 use fleetfoot_lab::compare::shown;
 use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::experiment::record::Record;
+use fleetfoot_lab::explain;
 use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
 use fleetfoot_lab::plugins;
 use fleetfoot_lab::scenario::{
-    Resolved, Scenario, Setting, Site, SwitchInfo, parameter_type, reference, switch, switch_names,
-    switches_only_with,
+    Resolved, Scenario, Setting, Site, SwitchInfo, parameter_type, reference, switch, switches_only_with,
 };
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -50,25 +50,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         return print(&bibtex(name, &source));
     }
     if common.json {
-        let mut document = match (mechanism, entry, switch(name)) {
-            (Some(mechanism), _, _) => mechanism.to_json(),
-            (None, Some(entry), _) => serde_json::json!({ "name": entry.name }),
-            (None, None, Some(switch)) => switch_json(&switch),
-            (None, None, None) => return Err(unknown(name)),
-        };
-        if let Some(entry) = entry {
-            document["text"] = entry.document().collect::<Vec<_>>().join("\n").into();
-            document["parameters"] = entry
-                .parameters
-                .iter()
-                .map(|parameter| {
-                    serde_json::json!({
-                        "name": parameter.name, "type": parameter_type(parameter.kind), "default": shown(parameter.default),
-                        "doc": parameter.doc,
-                    })
-                })
-                .collect();
-        }
+        let document = explain::document(name).ok_or_else(|| unknown(name))?;
         return print(&format!("{document:#}\n"));
     }
     let mut text = String::new();
@@ -249,21 +231,6 @@ fn keys_of_files(text: &mut String, name: &str) -> bool {
         );
     }
     found
-}
-
-fn switch_json(found: &SwitchInfo) -> serde_json::Value {
-    let profiles: serde_json::Map<String, serde_json::Value> = found
-        .profiles
-        .iter()
-        .map(|(profile, value, source)| {
-            let cell = serde_json::json!({ "value": value, "source": source });
-            ((*profile).to_owned(), cell)
-        })
-        .collect();
-    serde_json::json!({
-        "name": found.name, "path": format!("tcp.{}", found.name), "values": found.values, "doc": found.doc,
-        "profiles": profiles,
-    })
 }
 
 /// The value in profile `linux`, in words.
@@ -455,35 +422,18 @@ fn bibtex(name: &str, source: &str) -> String {
 }
 
 fn unknown(name: &str) -> Failure {
-    let nearest = nearest(name, names().iter().map(String::as_str))
-        .map(|candidate| format!(", did you mean `{candidate}`?"));
-    Failure::usage(format!(
-        "nothing is called `{name}`{}; `fleetfoot list` shows all names",
-        nearest.unwrap_or_default()
-    ))
+    Failure::usage(explain::unknown(name, names().iter().map(String::as_str)))
 }
 
 /// Everything that can be explained.
 pub(crate) fn names() -> Vec<String> {
-    ENTRIES
-        .iter()
-        .map(|entry| entry.name)
-        .chain(plugins::queues().iter().map(|entry| entry.name))
-        .chain(plugins::controllers().iter().map(|entry| entry.name))
-        .chain(Profile::NAMES)
+    let others = Profile::NAMES
+        .into_iter()
         .chain(EXAMPLES.iter().map(|example| example.0))
-        .chain(switch_names())
-        .chain(library::ids())
-        .map(str::to_owned)
+        .chain(library::ids());
+    explain::names()
+        .into_iter()
+        .chain(others.map(str::to_owned))
         .chain(names_of_files())
         .collect()
-}
-
-/// The name that is nearest to what was written, if one is near.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .min()
-        .filter(|(distance, _)| *distance <= name.len() / 2)
-        .map(|(_, candidate)| candidate)
 }

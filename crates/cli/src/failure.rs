@@ -105,6 +105,15 @@ impl From<fleetfoot_lab::scenario::Error> for Failure {
     }
 }
 
+impl From<fleetfoot_lab::folder::Error> for Failure {
+    fn from(error: fleetfoot_lab::folder::Error) -> Failure {
+        match error {
+            fleetfoot_lab::folder::Error::Refused(message) => Failure::usage(message),
+            fleetfoot_lab::folder::Error::Failed(message) => Failure::output(message),
+        }
+    }
+}
+
 impl From<fleetfoot_lab::run::Error> for Failure {
     fn from(error: fleetfoot_lab::run::Error) -> Failure {
         match error {

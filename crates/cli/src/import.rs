@@ -6,14 +6,12 @@ use crate::progress::{ByteReporter, ReplayReporter};
 use crate::session::{quoted, stop_flag};
 use crate::target::Targets;
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fleetfoot_core::time::Duration;
 use fleetfoot_lab::import::files::{Error, vectors_beside};
-use fleetfoot_lab::import::fit::{Fit, LINUX, Trials};
-use fleetfoot_lab::import::scenario::{Controllers, Part};
-use fleetfoot_lab::import::{Imported, Options, import};
+use fleetfoot_lab::import::replay::{self, Replay, When};
+use fleetfoot_lab::import::{Fit, Imported, Options, import};
 use fleetfoot_lab::plugins;
-use fleetfoot_lab::scenario::ReplayFit;
 use fleetfoot_lab::workload::vectors::looks_like_vectors;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -51,7 +49,7 @@ pub(crate) struct How {
     #[arg(long, value_name = "S", default_value_t = 900, value_parser = clap::value_parser!(u32).range(1..))]
     idle_s: u32,
     /// Replay the scenario and report how well it fits the recording; `auto`: up to two million data segments.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = When::Auto)]
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = when())]
     fit: When,
     /// Congestion control of the senders; else those of Linux (cubic, bbr, reno, bbr3) are tried, and the one that fits best is taken.
     #[arg(long, value_name = "NAME", value_parser = controllers())]
@@ -59,11 +57,12 @@ pub(crate) struct How {
 }
 
 /// Whether to do something that takes time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum When {
-    Auto,
-    Always,
-    Never,
+fn when() -> impl TypedValueParser<Value = When> {
+    PossibleValuesParser::new(["auto", "always", "never"]).map(|word| match word.as_str() {
+        "always" => When::Always,
+        "never" => When::Never,
+        _ => When::Auto,
+    })
 }
 
 /// Names of congestion controls.
@@ -191,55 +190,19 @@ fn run(input: &Path, output: &Path, how: &How, common: &Common) -> Result<(Impor
 
 /// How well what was imported fits, which is written into the scenario as well; `None`: it was not replayed.
 fn fit(imported: &Imported, how: &How, stop: &AtomicBool, common: &Common) -> Result<Option<Fit>, Failure> {
-    let segments: u64 = imported.summary.segments.iter().map(|one| one.segments).sum();
-    let asked = how.congestion_control.as_deref();
-    let names: Vec<&'static str> = match asked.and_then(plugins::controller) {
-        Some(entry) => vec![entry.name],
-        None => LINUX.to_vec(),
+    let reporter = ReplayReporter::new(common);
+    let replay = Replay {
+        when: how.fit,
+        congestion_control: how.congestion_control.as_deref(),
+        stop,
+        progress: &|progress| reporter.done(progress),
     };
-    let why_not = match how.fit {
-        When::Never => Some("it was not replayed (--fit never)"),
-        When::Auto if segments > FIT_SEGMENTS => {
-            Some("it was not replayed: more than two million data segments take long")
-        }
-        When::Auto | When::Always if imported.summary.interrupted => {
-            Some("it was not replayed: the import was interrupted")
-        }
-        When::Auto | When::Always => None,
-    };
-    let fit = match why_not {
-        None => {
-            let reporter = ReplayReporter::new(common);
-            let trials = Trials {
-                names: &names,
-                stop,
-                progress: &|progress| reporter.done(progress),
-            };
-            let fit = trials.best(imported).map_err(Failure::other);
-            reporter.finish();
-            fit?
-        }
-        Some(_) => {
-            if let (Some(_), [name]) = (asked, &names[..]) {
-                let controllers = Controllers {
-                    all: Some(name),
-                    why: String::from("as it was asked for"),
-                    ..Controllers::default()
-                };
-                imported.write(&controllers).map_err(failure)?;
-            }
-            None
-        }
-    };
-    let statement = match (&fit, why_not) {
-        (Some(fit), _) => fit.statement(),
-        // Of a file of vectors no times are known: there is nothing that it could fit.
-        (None, _) if !imported.summary.is_capture() => return Ok(None),
-        (None, Some(reason)) => ReplayFit::unknown(reason),
-        (None, None) => ReplayFit::unknown("its replay was interrupted"),
-    };
-    imported.write_fit(&statement).map_err(failure)?;
-    Ok(fit)
+    let fit = replay.fit(imported);
+    reporter.finish();
+    fit.map_err(|error| match error {
+        replay::Error::Files(error) => failure(error),
+        replay::Error::Run(message) => Failure::other(message),
+    })
 }
 
 fn failure(error: Error) -> Failure {
@@ -415,27 +378,8 @@ fn same(one: &Path, other: &Path) -> bool {
 }
 
 fn json(imported: &Imported, fit: Option<&Fit>) -> Result<String, Failure> {
-    let files = imported.vectors.iter().map(|(part, path)| {
-        serde_json::json!({ "group": part.name, "connections": part.connections, "file": path.display().to_string() })
-    });
-    let files: Vec<_> = files.collect();
-    let path = |wanted: &dyn Fn(usize, &Part) -> bool| {
-        let mut numbered = imported.vectors.iter().enumerate();
-        let found = numbered.find(|(number, (part, _))| wanted(*number, part));
-        found.map(|(_, (_, path))| path.display().to_string())
-    };
-    let document = serde_json::json!({
-        "schema": "1.0",
-        "fleetfoot": env!("CARGO_PKG_VERSION"),
-        "scenario": imported.scenario.display().to_string(),
-        "vectors": path(&|number, _| number == 0),
-        "vectors_back": path(&|number, part| number > 0 && part.back && !part.long),
-        "files": files,
-        "summary": imported.summary,
-        "fit": fit,
-    });
-    let mut text =
-        serde_json::to_string_pretty(&document).map_err(|error| Failure::other(error.to_string()))?;
+    let mut text = serde_json::to_string_pretty(&replay::document(imported, fit))
+        .map_err(|error| Failure::other(error.to_string()))?;
     text.push('\n');
     Ok(text)
 }
@@ -466,9 +410,6 @@ const PACKED: [(&str, &[u8]); 4] = [
 
 /// Endings of what is no scenario.
 const OTHER_ENDINGS: [&str; 7] = ["cvec", "pcap", "pcapng", "cap", "json", "html", "csv"];
-
-/// Data segments whose replay takes some seconds.
-const FIT_SEGMENTS: u64 = 2_000_000;
 
 /// A path as one types it: quoted, and no option.
 fn scenario_word(path: &Path) -> String {

@@ -17,7 +17,6 @@ mod drill;
 mod endpoint;
 mod explain;
 mod failure;
-mod folder;
 mod forecast;
 mod host;
 mod import;

@@ -1,7 +1,6 @@
 //! `fleetfoot reproduce`: published values beside measured ones, one verdict each.
 
 use crate::failure::Failure;
-use crate::folder::Folder;
 use crate::forecast::{Forecast, Part};
 use crate::layout::{width, wrapped};
 use crate::output::{Common, counted, print};
@@ -10,13 +9,13 @@ use crate::session::{BatchFlags, about, command, cores, on_cores, stop_flag};
 use crate::target::Targets;
 use crate::verdicts::table;
 use clap::Args;
-use fleetfoot_lab::compare::build;
 use fleetfoot_lab::experiment::record::{OfExperiment, Record};
 use fleetfoot_lab::experiment::{
     Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA, UnknownName, library,
 };
-use fleetfoot_lab::report::chapters::{self, Chapter};
-use fleetfoot_lab::report::{figures, html};
+use fleetfoot_lab::folder::Folder;
+use fleetfoot_lab::report::figures;
+use fleetfoot_lab::report::reproduction::{self, Finding};
 use fleetfoot_lab::run::{
     Batch, Options, Progress, execute as run_all, simulate_with_progress, write_atomically,
 };
@@ -174,21 +173,19 @@ pub(crate) fn execute_with(arguments: &Arguments, common: &Common, table: &Table
         let evaluated = prepared.evaluate(&batch, record.full(id));
         let verdict = evaluated.verdict.name();
         reporter.event(&serde_json::json!({ "event": "experiment", "id": id, "verdict": verdict }));
-        results.push(Finding {
-            figures: figures::of(&evaluated, Some((prepared, &batch))),
-            detail: detail(&folder, prepared, &evaluated, &batch)?,
+        results.push(Finding::of(
             evaluated,
-        });
+            prepared,
+            &batch,
+            Some(&folder),
+            &command(),
+        )?);
     }
     reporter.finish();
     let interrupted = results.len() < prepared.len();
     let evaluated: Vec<&Evaluated> = results.iter().map(|result| &result.evaluated).collect();
-    let document = document(&evaluated);
-    folder.write_texts(&[
-        ("reproduce.json", document.to_json_text()),
-        ("command.txt", format!("{}\n", command())),
-        ("reproduce.html", report(&results)?),
-    ])?;
+    let document = reproduction::document(evaluated.iter().copied());
+    reproduction::write(&folder, &results, &command())?;
     if let Some(folder) = &arguments.figures {
         draw(folder, results.iter().flat_map(|result| &result.figures), common)?;
     }
@@ -251,7 +248,7 @@ fn recorded(
         )?;
     }
     if common.json {
-        return print(&document(&evaluated).to_json_text());
+        return print(&reproduction::document(evaluated.iter().copied()).to_json_text());
     }
     print(&table(&evaluated, common.colored(), width()))
 }
@@ -279,60 +276,6 @@ fn cannot_draw(folder: &Path, error: &std::io::Error) -> Failure {
 
 fn embedded() -> Result<Record, Failure> {
     Record::embedded().map_err(|error| Failure::other(format!("recorded verdicts: {error}")))
-}
-
-fn document(evaluated: &[&Evaluated]) -> Document {
-    Document {
-        schema: SCHEMA,
-        experiments: evaluated
-            .iter()
-            .map(|evaluated| DocumentEntry::from(*evaluated))
-            .collect(),
-    }
-}
-
-/// What is kept of an experiment.
-struct Finding {
-    evaluated: Evaluated,
-    figures: Vec<figures::Figure>,
-    /// Name of the page with all measurements, if it was simulated.
-    detail: Option<String>,
-}
-
-fn no_report(error: impl std::fmt::Display) -> Failure {
-    Failure::other(format!("the report: {error}"))
-}
-
-/// Writes the page with all measurements of an experiment that was simulated: its name.
-fn detail(
-    folder: &Folder,
-    prepared: &Prepared,
-    evaluated: &Evaluated,
-    batch: &Batch,
-) -> Result<Option<String>, Failure> {
-    let Some((_, plan)) = prepared.points.first() else {
-        return Ok(None);
-    };
-    let mut comparison = build(plan, &prepared.batch_of(0, batch), &command());
-    let figure = &evaluated.experiment.file.figure;
-    comparison.document.question.clone_from(&figure.claim);
-    comparison.document.answer = format!("{}: {}", evaluated.experiment.id, evaluated.verdict.name());
-    let name = format!("{}.html", evaluated.experiment.id);
-    folder.write_texts(&[(&name, html::render(&comparison).map_err(no_report)?)])?;
-    Ok(Some(name))
-}
-
-/// The report: a chapter per experiment.
-fn report(results: &[Finding]) -> Result<String, Failure> {
-    let chapters: Vec<Chapter<'_>> = results
-        .iter()
-        .map(|result| Chapter {
-            evaluated: &result.evaluated,
-            figures: &result.figures,
-            detail: result.detail.as_deref(),
-        })
-        .collect();
-    chapters::render(&chapters, &command()).map_err(no_report)
 }
 
 /// What running an experiment takes.

@@ -5,10 +5,7 @@ mod real;
 #[cfg(target_os = "linux")]
 mod replay;
 
-use crate::compare::FLOWS_TRACED;
-use crate::explain::nearest;
 use crate::failure::Failure;
-use crate::folder::Folder;
 use crate::layout::width;
 use crate::output::{Common, counted, plain, print};
 use crate::progress::Reporter;
@@ -18,11 +15,11 @@ use crate::session::{
 use crate::table;
 use crate::target::{Target, Targets};
 use clap::Args;
-use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build};
-use fleetfoot_lab::mechanisms::ENTRIES;
+use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build, unknown_variant};
+use fleetfoot_lab::folder::Folder;
 use fleetfoot_lab::report::diagram::Diagram;
 use fleetfoot_lab::report::time_series::{
-    MOST_PACKETS, Tap, TimeSeries, captured, links_called, tapped, trace_rows,
+    FLOWS_TRACED, MOST_PACKETS, Tap, TimeSeries, captured, links_called, tapped, trace_rows,
 };
 use fleetfoot_lab::report::{pcapng, trace};
 use fleetfoot_lab::result::Comparison;
@@ -89,10 +86,10 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .map(|variant| variant.name.clone())
         .collect();
     let Some(plan) = Plan::single(scenario, &choice)? else {
-        return Err(unknown_variant(
+        return Err(Failure::usage(unknown_variant(
             arguments.variant.as_deref().unwrap_or(BASELINE),
             &names,
-        ));
+        )));
     };
     if let Some(path) = &arguments.trace
         && path.extension().is_some_and(|ending| ending == "parquet")
@@ -187,7 +184,10 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             watch(arguments, &outputs, tap, &plan, &stop, common, &mut comparison)?;
         }
         writing.now("tables and page");
-        folder.as_ref().map_or(Ok(()), |folder| folder.write(&comparison))
+        folder
+            .as_ref()
+            .map_or(Ok(()), |folder| folder.write(&comparison))?;
+        Ok::<(), Failure>(())
     });
     reporter.finish();
     #[cfg(target_os = "linux")]
@@ -432,16 +432,3 @@ fn write_trace(
 
 /// Links that a message names.
 const MOST_NAMES: usize = 12;
-
-fn unknown_variant(name: &str, names: &[String]) -> Failure {
-    let mut message = format!("there is no variant or mechanism called `{name}`");
-    let mechanisms = ENTRIES.iter().map(|entry| entry.name);
-    if let Some(near) = nearest(name, names.iter().map(String::as_str).chain(mechanisms)) {
-        message.push_str(&format!(", did you mean `{near}`?"));
-    }
-    if !names.is_empty() {
-        message.push_str(&format!("; this file has {}", names.join(", ")));
-    }
-    message.push_str("; `fleetfoot list mechanisms` shows the mechanisms");
-    Failure::usage(message)
-}

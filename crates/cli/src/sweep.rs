@@ -1,7 +1,6 @@
 //! `fleetfoot sweep`: one scenario at many points, over all cores, into one data set.
 
 use crate::failure::Failure;
-use crate::folder::Folder;
 use crate::forecast::{Forecast, Part};
 use crate::output::{Common, counted, plain, print};
 use crate::progress::Reporter;
@@ -11,6 +10,7 @@ use crate::session::{
 use crate::target::Targets;
 use clap::Args;
 use fleetfoot_lab::compare::Choice;
+use fleetfoot_lab::folder::Folder;
 use fleetfoot_lab::run::{Progress, fits, pilot, simulate_with_progress, write_atomically};
 use fleetfoot_lab::sweep::{
     Axis, ExecuteError, Journal, Points, Sampling, Shown, State, Step, Sweep, Swept, Until,

@@ -4,8 +4,8 @@
 //! as it is until the new file is whole.
 
 use crate::failure::Failure;
-use crate::folder::WRITTEN;
 use crate::session::BatchFlags;
+use fleetfoot_lab::folder::WRITTEN;
 use fleetfoot_lab::scenario::Scenario;
 use std::fs;
 use std::io;

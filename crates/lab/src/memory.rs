@@ -45,6 +45,11 @@ pub fn was_reached() -> bool {
     REACHED.load(Ordering::Relaxed)
 }
 
+/// Begins anew: [`reached`] is not what it was for work that has ended. For a process that does other things between its runs.
+pub fn look_again() {
+    REACHED.store(false, Ordering::Relaxed);
+}
+
 /// Memory of this process that is in RAM (bytes), where the system reports it.
 pub fn resident() -> Option<u64> {
     let mut text = [0; 4096];

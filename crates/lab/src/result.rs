@@ -4,6 +4,7 @@
 //! read the same structure. [`Comparison`] is what lives in memory beside it: every run's records, the traces of
 //! chosen flows, what did not apply and why. Quantities are in SI units with the unit in the name.
 
+mod packed;
 mod place;
 mod trace;
 
@@ -13,6 +14,7 @@ use crate::scenario::ReplayFit;
 pub use crate::statistics::Summary;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::TrafficKind;
+pub use packed::Packed;
 pub use place::{Instruction, Senders, Standing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -448,7 +450,7 @@ pub struct Comparison {
 }
 
 /// What is known of a group before any run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupInfo {
     /// Its name.
     pub name: String,
@@ -475,7 +477,7 @@ impl GroupInfo {
 }
 
 /// What is known of a directed link before any run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkInfo {
     /// Name of the duplex link.
     pub name: String,
@@ -492,7 +494,7 @@ pub struct LinkInfo {
 }
 
 /// A pair of hosts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairInfo {
     /// Data sender.
     pub from: String,
@@ -523,7 +525,7 @@ pub struct RunData {
 }
 
 /// A mechanism that does not apply to a scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inapplicable {
     /// Its name.
     pub name: String,

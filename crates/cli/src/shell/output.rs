@@ -1,7 +1,7 @@
 //! The folder that results go into.
 
 use crate::failure::Failure;
-use crate::folder::Folder;
+use fleetfoot_lab::folder::Folder;
 use fleetfoot_lab::report::live;
 use fleetfoot_lab::result::Comparison;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,6 @@ impl Output {
 
     /// Writes everything.
     pub(super) fn write(&self, result: &Comparison) -> Result<(), Failure> {
-        self.folder.write_with(result, live::write)
+        Ok(self.folder.write_with(result, live::write)?)
     }
 }

@@ -21,10 +21,12 @@ mod tests;
 mod tiers;
 mod times;
 pub mod turn_on;
+mod unknown;
 pub mod words;
 
 pub use groups::json;
 pub use plan::{Candidate, Choice, Plan, Planned};
+pub use unknown::{nearest, unknown_variant};
 
 use crate::metrics::units::LOOKUP_SOURCE;
 use crate::result::{

@@ -13,6 +13,7 @@ use crate::run::{Batch, Job};
 use crate::scenario::{Error, Scenario, Setting};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
+use std::str::FromStr;
 use std::time::Instant;
 
 /// How far to go.
@@ -22,6 +23,32 @@ pub enum Budget {
     Runs(u64),
     /// Time for everything, from the start; what is run then depends on the machine.
     Time(std::time::Duration),
+}
+
+impl FromStr for Budget {
+    type Err = String;
+
+    /// A budget as it is written: `500` or `2 min`.
+    fn from_str(text: &str) -> Result<Budget, String> {
+        if let Ok(runs) = text.trim().parse::<u64>() {
+            return Ok(Budget::Runs(runs));
+        }
+        crate::scenario::duration(text)
+            .map(|time| Budget::Time(std::time::Duration::from_nanos(time.as_nanos())))
+            .ok_or_else(|| {
+                String::from(
+                    "a number of runs (\"500\") or a time with its unit (\"2 min\", \"90 s\") is wanted",
+                )
+            })
+    }
+}
+
+/// Why the scenario with this title cannot be compared: no group of it waits.
+pub fn nothing_waits(title: &str) -> String {
+    format!(
+        "\"{title}\": nothing here waits, so nothing can be ranked: give the [[traffic]] whose users wait `latency_sensitive = true`; \
+         `fleetfoot run` shows what each group gets"
+    )
 }
 
 /// What of a comparison is wanted beyond the ranking.

@@ -3,7 +3,7 @@
 //! Read in this order: `reader` (frames of a file), `link_layer` (TCP headers), [`capture`] and `table` (connections at once),
 //! `connection` (one of them), `adus` (application data units: what the ends said), `delivery` (what ACKs report), `rate`, `windowed_bytes` and `sliding_max` (the
 //! bottleneck), [`summary`], [`scenario`], [`files`] (what is
-//! written), [`fit`] (how well it fits).
+//! written), [`fit`] (how well it fits), [`replay`] (what follows an import).
 //!
 //! Memory is bounded: so many connections are followed at once, of each so many units are kept, and finished ones are written
 //! out; what remains of them is 24 bytes to put them in order. No address and no payload leaves this module unless it is
@@ -19,6 +19,7 @@ pub mod flows;
 pub mod link_layer;
 pub mod rate;
 pub mod reader;
+pub mod replay;
 pub mod scenario;
 mod sliding_max;
 pub mod summary;

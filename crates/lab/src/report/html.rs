@@ -266,7 +266,7 @@ fn embedded(comparison: &Comparison, variants: &[&Variant], charts: &[Chart]) ->
     })
 }
 
-fn distributions(comparison: &Comparison, names: &[&str]) -> Vec<Value> {
+pub(super) fn distributions(comparison: &Comparison, names: &[&str]) -> Vec<Value> {
     let mut found = Vec::new();
     for (index, name) in names.iter().enumerate() {
         let Some(data) = comparison.variants.iter().find(|data| data.name == **name) else {

@@ -1,8 +1,8 @@
 //! Files made from a [`Comparison`]: the report, tables as CSV and Parquet, captures, traces.
 //!
 //! Read in this order: [`table`] (columns and rows), [`csv`] and `parquet` (the same tables as files), [`html`] (the
-//! report), `answer` (its texts), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`figures`] (its
-//! drawings), [`live`] (real programs), [`time_series`] (what a single run leaves), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the machine or
+//! report), `answer` (its texts), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`reproduction`] (its files), [`figures`] (its
+//! drawings), [`live`] (real programs), [`notebook`] (a result in short, within another page), [`standalone`] (charts alone), [`flow_trace`] (recorded flows as tables), [`time_series`] (what a single run leaves), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the machine or
 //! the number of threads.
 //!
 //! There are two ways to draw. The charts of a comparison are chosen, pointed at and saved by its reader, which takes a script; figures of
@@ -18,11 +18,15 @@ pub mod charts;
 pub mod csv;
 pub mod diagram;
 pub mod figures;
+pub mod flow_trace;
 pub mod html;
 pub mod live;
+pub mod notebook;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod pcapng;
+pub mod reproduction;
+pub mod standalone;
 pub mod table;
 pub(crate) mod text;
 pub mod time_series;

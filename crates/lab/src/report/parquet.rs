@@ -77,18 +77,7 @@ pub fn write_table(
     rows: impl Iterator<Item = impl Cells>,
     about: &[(String, String)],
 ) -> io::Result<()> {
-    let columns = &table.columns;
-    let fields = columns
-        .iter()
-        .map(|column| {
-            Field::new(
-                column.name.as_ref(),
-                data_type(column.kind),
-                column.kind != Kind::Text,
-            )
-        })
-        .collect::<Vec<_>>();
-    let schema = Arc::new(Schema::new(fields));
+    let schema = schema(table);
     let metadata = about
         .iter()
         .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
@@ -98,28 +87,71 @@ pub fn write_table(
         .set_key_value_metadata(Some(metadata))
         .build();
     let mut writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties))?;
-    let mut builders = columns
-        .iter()
-        .map(|column| Builder::new(column.kind))
-        .collect::<Vec<_>>();
-    let mut gathered = 0;
-    for row in rows {
-        let mut cells = Vec::with_capacity(builders.len());
-        row.cells(&mut cells);
-        for (builder, cell) in builders.iter_mut().zip(cells) {
-            builder.push(cell);
-        }
-        gathered += 1;
-        if gathered == BATCH {
-            writer.write(&finish(&schema, &mut builders)?)?;
-            gathered = 0;
-        }
-    }
-    if gathered > 0 {
-        writer.write(&finish(&schema, &mut builders)?)?;
+    let batches = Batches::new(&schema, table, rows);
+    for batch in batches {
+        writer.write(&batch?)?;
     }
     writer.close()?;
     Ok(())
+}
+
+/// The columns of `table` as Arrow has them.
+fn schema(table: &Table) -> Arc<Schema> {
+    let columns = table.columns.iter();
+    let fields = columns.map(|column| {
+        Field::new(
+            column.name.as_ref(),
+            data_type(column.kind),
+            column.kind != Kind::Text,
+        )
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// `rows` as Arrow has them: the columns, and the rows in batches.
+///
+/// # Errors
+/// None that is known: the columns are those of the rows.
+pub fn batches<R: Row>(rows: impl Iterator<Item = R>) -> io::Result<(Arc<Schema>, Vec<RecordBatch>)> {
+    let table = R::table();
+    let schema = schema(&table);
+    let batches = Batches::new(&schema, &table, rows).collect::<io::Result<Vec<_>>>()?;
+    Ok((schema, batches))
+}
+
+/// Gathers rows into batches.
+struct Batches<'a, I> {
+    schema: &'a Arc<Schema>,
+    builders: Vec<Builder>,
+    rows: I,
+}
+
+impl<'a, I> Batches<'a, I> {
+    fn new(schema: &'a Arc<Schema>, table: &Table, rows: I) -> Batches<'a, I> {
+        let columns = table.columns.iter();
+        Batches {
+            schema,
+            builders: columns.map(|column| Builder::new(column.kind)).collect(),
+            rows,
+        }
+    }
+}
+
+impl<C: Cells, I: Iterator<Item = C>> Iterator for Batches<'_, I> {
+    type Item = io::Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<io::Result<RecordBatch>> {
+        let mut gathered = 0;
+        for row in self.rows.by_ref().take(BATCH) {
+            let mut cells = Vec::with_capacity(self.builders.len());
+            row.cells(&mut cells);
+            for (builder, cell) in self.builders.iter_mut().zip(cells) {
+                builder.push(cell);
+            }
+            gathered += 1;
+        }
+        (gathered > 0).then(|| finish(self.schema, &mut self.builders))
+    }
 }
 
 fn finish(schema: &Arc<Schema>, builders: &mut [Builder]) -> io::Result<RecordBatch> {

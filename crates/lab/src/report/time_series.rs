@@ -3,7 +3,9 @@
 
 use super::pcapng::{self, Interface};
 use super::trace::TraceRow;
-use crate::result::{FlowTrace, SendPoint, StatePoint};
+use crate::compare::{Plan, words};
+use crate::result::{Comparison, FlowTrace, SendPoint, StatePoint};
+use crate::run::observe;
 use crate::scenario::Resolved;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::{Flags, Kind, Segment};
@@ -15,9 +17,39 @@ use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::record::{Capture, CapturePlace, Trace, as_window};
 use fleetfoot_sim::spec::LinkIndex;
+use std::sync::atomic::AtomicBool;
 
 /// Packets a capture holds at most; they wait in memory until the run ends.
 pub const MOST_PACKETS: usize = 20_000_000;
+
+/// Flows of each group whose time series the report shows.
+pub const FLOWS_TRACED: usize = 2;
+
+/// Number of variants, the best of the table, whose flows are traced for the report.
+const VARIANTS_TRACED: usize = 4;
+
+/// Adds the time series of a few flows of the baseline and the best variants, from the first seed.
+pub fn of_the_best(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
+    let best = words::rows(&comparison.document);
+    let best: Vec<String> = best
+        .iter()
+        .filter(|row| row.shown && !row.part)
+        .take(VARIANTS_TRACED)
+        .map(|row| row.variant.name.clone())
+        .collect();
+    for (index, planned) in plan.variants.iter().enumerate() {
+        let baseline = comparison.document.variants[index].versus.is_none();
+        if !baseline && !best.contains(&planned.name) {
+            continue;
+        }
+        let mut series = TimeSeries::new(&planned.resolved, FLOWS_TRACED);
+        let spec = planned.resolved.spec(plan.seeds[0]);
+        // The same run succeeded a moment ago; if it is stopped now the charts are left out.
+        if observe(&spec, stop, &mut series).is_ok_and(|output| !output.interrupted) {
+            comparison.variants[index].traces = series.traces;
+        }
+    }
+}
 
 /// Time series of a few flows of each group: the first that start after the warm-up; long-lived ones from the beginning.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! What happened to one flow over time: the state of its sender and the segments that it sent.
 
 use crate::downsample::downsample;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What happened to one flow over time; of a long one, points enough for a drawing ([`FlowTrace::MOST_POINTS`]).
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowTrace {
     /// Name of its group.
     pub group: String,
@@ -57,7 +58,7 @@ impl FlowTrace {
 }
 
 /// State of a sender at a moment.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatePoint {
     /// Time from the start of the run (s).
     pub t_s: f64,
@@ -72,11 +73,24 @@ pub struct StatePoint {
     /// Stream bytes cumulatively acknowledged.
     pub acked_bytes: u64,
     /// `open`, `disorder`, `cwr`, `recovery`, `loss`.
-    pub state: &'static str,
+    #[serde(deserialize_with = "state")]
+    pub state: StateName,
+}
+
+/// By this name, since a field whose type is written as a reference would be borrowed from what is read.
+type StateName = &'static str;
+
+/// Names of the states of a sender.
+const STATES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];
+
+fn state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StateName, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let known = STATES.into_iter().find(|state| *state == name);
+    known.ok_or_else(|| serde::de::Error::custom("there is no such state"))
 }
 
 /// A data segment that was sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SendPoint {
     /// Time from the start of the run (s).
     pub t_s: f64,

@@ -1,35 +1,46 @@
 //! The output folder: made and checked before anything runs, written whole or not at all.
 
-use crate::failure::Failure;
-use fleetfoot_lab::report;
-use fleetfoot_lab::result::Comparison;
-use fleetfoot_lab::run::{Store, write_atomically};
+use crate::report;
+use crate::result::Comparison;
+use crate::run::{Store, write_atomically};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Why a folder was not opened or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be this one: another is to be given.
+    #[error("{0}")]
+    Refused(String),
+    /// It could not be written although it had been checked: a disk that filled up meanwhile.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// An output folder that belongs to one plan.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     path: PathBuf,
     /// Where finished runs are kept.
-    pub(crate) store: Store,
+    pub store: Store,
 }
 
 impl Folder {
     /// Opens `path`, or the default folder for a plan with this title and hash.
-    pub(crate) fn open(path: Option<&Path>, title: &str, hash: &str, force: bool) -> Result<Folder, Failure> {
+    ///
+    /// # Errors
+    /// It holds something else and `force` is not set, or it cannot be written.
+    pub fn open(path: Option<&Path>, title: &str, hash: &str, force: bool) -> Result<Folder, Error> {
         let path = Folder::claim(path, title, hash, force)?;
         let store = Store::open(&path.join("runs")).map_err(|error| not_written(&path, &error))?;
         Ok(Folder { path, store })
     }
 
     /// Makes `path`, or the default folder, the one of the plan with this title and hash.
-    pub(crate) fn claim(
-        path: Option<&Path>,
-        title: &str,
-        hash: &str,
-        force: bool,
-    ) -> Result<PathBuf, Failure> {
+    ///
+    /// # Errors
+    /// As [`Folder::open`].
+    pub fn claim(path: Option<&Path>, title: &str, hash: &str, force: bool) -> Result<PathBuf, Error> {
         let path = path.map_or_else(
             || Path::new("fleetfoot-out").join(format!("{}-{}", slug(title), &hash[..8])),
             Path::to_path_buf,
@@ -39,7 +50,7 @@ impl Folder {
         let full = fs::read_dir(&path).is_ok_and(|entries| entries.flatten().any(|entry| !is_begun(&entry)));
         let same = fs::read_to_string(&mark).is_ok_and(|text| text.trim() == hash);
         if full && !same && !force {
-            return Err(Failure::usage(format!(
+            return Err(Error::Refused(format!(
                 "the folder {shown} holds something else; choose another with --out, or overwrite with --force"
             )));
         }
@@ -54,7 +65,10 @@ impl Folder {
     }
 
     /// Writes everything.
-    pub(crate) fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self, comparison: &Comparison) -> Result<(), Error> {
         self.write_with(comparison, |making, comparison| {
             report::write_csv(making, comparison)?;
             report::write_html(&making.join("report.html"), comparison)?;
@@ -65,11 +79,14 @@ impl Folder {
     }
 
     /// Writes the document and the like, and the tables and the report that `make` puts into a folder.
-    pub(crate) fn write_with(
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write_with(
         &self,
         comparison: &Comparison,
         make: impl FnOnce(&Path, &Comparison) -> std::io::Result<()>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let texts = [
             ("result.json", comparison.document.to_file_text()),
             ("scenario.toml", comparison.scenario_toml.clone()),
@@ -92,7 +109,10 @@ impl Folder {
     }
 
     /// Writes these files.
-    pub(crate) fn write_texts(&self, texts: &[(&str, String)]) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// One cannot be written.
+    pub fn write_texts(&self, texts: &[(&str, String)]) -> Result<(), Error> {
         for (name, text) in texts {
             write_atomically(&self.path.join(name), text.as_bytes())
                 .map_err(|error| self.failure(name, &error))?;
@@ -101,17 +121,17 @@ impl Folder {
     }
 
     /// Its path, for messages.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    fn failure(&self, what: &str, error: &std::io::Error) -> Failure {
-        Failure::other(format!("cannot write {what} in {}: {error}", self.path.display()))
+    fn failure(&self, what: &str, error: &std::io::Error) -> Error {
+        Error::Failed(format!("cannot write {what} in {}: {error}", self.path.display()))
     }
 }
 
-fn not_written(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(format!(
+fn not_written(path: &Path, error: &std::io::Error) -> Error {
+    Error::Refused(format!(
         "cannot write to the output folder {}: {error}",
         path.display()
     ))
@@ -125,7 +145,7 @@ fn is_begun(entry: &fs::DirEntry) -> bool {
 }
 
 /// Names of the files that are written into a folder.
-pub(crate) const WRITTEN: &[&str] = &[
+pub const WRITTEN: &[&str] = &[
     "plan",
     "sweep.journal",
     "sweep.json",
