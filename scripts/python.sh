@@ -37,9 +37,19 @@ fi
 
 wheels=${CARGO_TARGET_DIR:-target}/wheels
 rm -f "$wheels"/fleetfoot-*.whl
-maturin build --profile "${FLEETFOOT_PROFILE:-ci}" --locked --quiet --interpreter python --out "$wheels" || exit 1
+profile=${FLEETFOOT_PROFILE:-ci}
+# Of the profile of the tests: with the features of the workspace, so that its libraries are compiled already. Such a wheel may need
+# libraries of this machine and is for this machine only; others are built with `maturin build --release`.
+options=(--profile "$profile")
+if [ "$profile" = ci ]; then
+    features=parquet,quic,as-tested
+    if scripts/has-bpf.sh; then features+=,fleetfoot-live/bpf; fi
+    options+=(--features "$features" --auditwheel skip)
+fi
+CARGO_INCREMENTAL=0 maturin build "${options[@]}" --locked --quiet --interpreter python --out "$wheels" || exit 1
 python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/fleetfoot-*.whl || exit 1
-export FLEETFOOT_WHEEL=$(echo "$wheels"/fleetfoot-*.whl)
+FLEETFOOT_WHEEL=$(echo "$wheels"/fleetfoot-*.whl)
+export FLEETFOOT_WHEEL
 ruff format --check python || exit 1
 ruff check python || exit 1
 mypy || exit 1

@@ -106,9 +106,7 @@ class Parameter:
     def _row(self, name: str) -> _Row:
         kind = self.kind or _kind_of(self.default)
         if kind not in _RANGES:
-            raise UsageError(
-                f"parameter {name!r}: no kind is called {kind!r}; the kinds are {', '.join(_RANGES)}"
-            )
+            raise UsageError(f"parameter {name!r}: no kind is called {kind!r}; the kinds are {', '.join(_RANGES)}")
         low, high = _RANGES[kind]
         word = self.default if isinstance(self.default, str) else None
         if kind == "choice" and word not in self.choices:

@@ -86,6 +86,10 @@ class Scenario:
         """The busy home line that the program compares without a file (``examples/home-line.toml``)."""
         return cls._of(_native.Scenario.home_line())
 
+    @classmethod
+    def _reread(cls, text: str) -> Scenario:
+        return cls._of(_native.Scenario.reread("scenario.toml", text))
+
     def with_(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Scenario:  # noqa: ANN401
         """The scenario with other values at some paths, as ``--set`` of the program changes it.
 
@@ -146,5 +150,5 @@ class Scenario:
 
 def _restored(name: str, text: str, is_changed: bool) -> Scenario:
     """A scenario that was pickled."""
-    native = _native.Scenario.parse(name, text) if not is_changed else _native.Scenario.reread(name, text)
-    return Scenario._of(native)
+    read = _native.Scenario.reread if is_changed else _native.Scenario.parse
+    return Scenario._of(read(name, text))

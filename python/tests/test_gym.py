@@ -73,18 +73,14 @@ def played(env: fleetfoot.gym.BottleneckEnv, seed: int = 1) -> dict[str, Any]:
 
 
 def of_bottleneck(result: dict[str, Any]) -> dict[str, Any]:
-    (link,) = (
-        link for link in result["links"] if link["name"] == "bottleneck" and link["direction"] == "forward"
-    )
+    (link,) = (link for link in result["links"] if link["name"] == "bottleneck" and link["direction"] == "forward")
     return dict(link)
 
 
 @pytest.mark.parametrize(
     ("rate_mbps", "rtt_ms", "buffer_packets"), [(12.0, 40.0, 40), (24.0, 20.0, 60), (6.0, 80.0, 25)]
 )
-def test_aimd_has_the_throughput_and_the_queue_of_reno(
-    rate_mbps: float, rtt_ms: float, buffer_packets: int
-) -> None:
+def test_aimd_has_the_throughput_and_the_queue_of_reno(rate_mbps: float, rtt_ms: float, buffer_packets: int) -> None:
     env = fleetfoot.gym.BottleneckEnv(
         rate_mbps=rate_mbps, rtt_ms=rtt_ms, buffer_packets=buffer_packets, step="ack", duration_s=60
     )

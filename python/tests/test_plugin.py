@@ -145,9 +145,7 @@ def test_the_learned_window_fills_the_line_with_less_waiting_than_reno() -> None
 
 def link(result: Any) -> dict[str, Any]:
     (found,) = (
-        one
-        for one in json.loads(result)["links"]
-        if one["name"] == "bottleneck" and one["direction"] == "forward"
+        one for one in json.loads(result)["links"] if one["name"] == "bottleneck" and one["direction"] == "forward"
     )
     return dict(found)
 
@@ -290,9 +288,7 @@ class Line(fleetfoot.Queue):
         super().__init__(parameters, link)
         self.waiting: list[fleetfoot.plugin.Packet] = []
 
-    def enqueue(
-        self, now: float, packet: fleetfoot.plugin.Packet, context: fleetfoot.plugin.QueueContext
-    ) -> None:
+    def enqueue(self, now: float, packet: fleetfoot.plugin.Packet, context: fleetfoot.plugin.QueueContext) -> None:
         self.waiting.append(packet)
 
     def dequeue(self, now: float, context: fleetfoot.plugin.QueueContext) -> fleetfoot.plugin.Packet | None:
@@ -344,9 +340,7 @@ def test_a_queue_may_hold_packets_back() -> None:
         def ready_at(self, now: float) -> float:
             return self.next_at
 
-        def dequeue(
-            self, now: float, context: fleetfoot.plugin.QueueContext
-        ) -> fleetfoot.plugin.Packet | None:
+        def dequeue(self, now: float, context: fleetfoot.plugin.QueueContext) -> fleetfoot.plugin.Packet | None:
             if now < self.next_at or not self.waiting:
                 return None
             self.next_at = now + 0.005

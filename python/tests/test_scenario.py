@@ -1,10 +1,23 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
 import fleetfoot
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_are_pickled_whole(path: Path) -> None:
+    scenario = fleetfoot.Scenario.load(path)
+    again = pickle.loads(pickle.dumps(scenario))
+    assert again == scenario
+    assert again.variants == scenario.variants
+    assert path in scenario.files
+    assert fleetfoot.Scenario.from_dict(scenario.to_dict(), name=str(path)).to_dict() == scenario.to_dict()
 
 
 def test_changed_read_again_and_pickled() -> None:

@@ -1,6 +1,8 @@
 //! Exceptions: the program's one message for one mistake, as a class of `fleetfoot.errors`.
 
+use fleetfoot_lab::compare::study::StudyError;
 use fleetfoot_lab::scenario::Error as Mistake;
+use fleetfoot_lab::{folder, run};
 use pyo3::PyErr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -25,6 +27,33 @@ pub(crate) fn of_scenario(mistake: &Mistake) -> PyErr {
 /// An argument that cannot be: the message names what is valid.
 pub(crate) fn usage(message: impl Into<String>) -> PyErr {
     UsageError::new_err(message.into())
+}
+
+/// A batch of runs that failed.
+pub(crate) fn of_run(error: &run::Error) -> PyErr {
+    match error {
+        run::Error::Engine { .. } => usage(error.to_string()),
+        run::Error::Memory { .. } => RunError::new_err(format!(
+            "{error}. Finished runs are kept where there is an output folder."
+        )),
+        run::Error::Threads(_) | run::Error::Store(..) => RunError::new_err(error.to_string()),
+    }
+}
+
+/// A comparison that could not be made.
+pub(crate) fn of_study(error: &StudyError) -> PyErr {
+    match error {
+        StudyError::Scenario(mistake) => of_scenario(mistake),
+        StudyError::Run(error) => of_run(error),
+    }
+}
+
+/// A folder that was not opened or written.
+pub(crate) fn of_folder(error: folder::Error) -> PyErr {
+    match error {
+        folder::Error::Refused(message) => usage(message),
+        folder::Error::Failed(message) => RunError::new_err(message),
+    }
 }
 
 /// Calls `work`; a panic in it becomes an exception, since none may cross into the interpreter.

@@ -167,9 +167,7 @@ class Task:
         }[self.control]
         return gymnasium.spaces.Box(low, high, (1,), np.float32)
 
-    def decided(
-        self, action: float, mss: float, window: float, rate_bps: float, reference_mbps: float
-    ) -> float:
+    def decided(self, action: float, mss: float, window: float, rate_bps: float, reference_mbps: float) -> float:
         """The number that a decision is: packets, bytes or bit/s."""
         if math.isnan(action):
             raise UsageError("the action is no number")
@@ -332,9 +330,7 @@ class BottleneckEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         info["seed"] = run_seed
         return observation, info
 
-    def step(
-        self, action: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Decide, and go on to the next decision or the end of the episode."""
         last = self._last
         if self._over or last is None:

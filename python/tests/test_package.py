@@ -1,0 +1,76 @@
+"""The wheel, the source distribution, the stubs, the documents."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+import fleetfoot
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def modules() -> list[str]:
+    found = [f"fleetfoot.{module.name}" for module in pkgutil.iter_modules(fleetfoot.__path__)]
+    return ["fleetfoot", *(name for name in found if name != "fleetfoot._native")]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_in_documents(name: str) -> None:
+    pytest.importorskip(name)
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_everything_public_is_there_and_documented() -> None:
+    for name in fleetfoot.__all__:
+        value = getattr(fleetfoot, name)
+        assert isinstance(value, str) or value.__doc__, name
+
+
+def test_the_stubs_are_those_of_the_compiled_part() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "mypy.stubtest",
+        "fleetfoot._native",
+        "--mypy-config-file",
+        str(ROOT / "pyproject.toml"),
+    ]
+    tested = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+def test_the_wheel_needs_no_compiler(tmp_path: Path) -> None:
+    wheel = os.environ.get("FLEETFOOT_WHEEL")
+    if wheel is None:
+        pytest.skip("FLEETFOOT_WHEEL names no wheel: scripts/python.sh builds one")
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    # No folder of compilers on the path: neither cc nor cargo.
+    bare = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    bare["PATH"] = str(python.parent)
+    install = [str(python), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", str(ROOT / wheel)]
+    subprocess.run(install, check=True, env=bare, cwd=tmp_path)
+    first = (
+        "import fleetfoot; line = fleetfoot.Scenario.home_line().with_(run__duration='5 s'); "
+        "print(fleetfoot.compare(line, only='codel', seeds=2, budget=0).variants)"
+    )
+    ran = subprocess.run([str(python), "-c", first], capture_output=True, text=True, env=bare, cwd=tmp_path, check=True)
+    assert "codel" in ran.stdout
+
+
+@pytest.mark.slow
+def test_the_source_distribution_builds(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "maturin", "sdist", "--out", str(tmp_path)], check=True, cwd=ROOT)
+    (archive,) = tmp_path.glob("fleetfoot-*.tar.gz")
+    build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", str(tmp_path), str(archive)]
+    subprocess.run(build, check=True, cwd=tmp_path)
+    assert list(tmp_path.glob("fleetfoot-*.whl"))
