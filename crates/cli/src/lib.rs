@@ -41,6 +41,7 @@ mod table;
 mod target;
 mod testbed;
 mod verdicts;
+mod workers;
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};

@@ -8,13 +8,13 @@ use crate::session::{
     BatchFlags, about, command, cores, grouped, on_cores, scenario, seeds_in_words, stop_flag,
 };
 use crate::target::Targets;
-use clap::Args;
-use fleetfoot_lab::compare::Choice;
+use crate::workers;
+use clap::{Args, ValueEnum};
 use fleetfoot_lab::folder::Folder;
-use fleetfoot_lab::run::{Progress, fits, pilot, simulate_with_progress, write_atomically};
+use fleetfoot_lab::run::{Progress, fits, pilot, simulate_with_progress};
 use fleetfoot_lab::sweep::{
-    Axis, ExecuteError, Journal, Points, Sampling, Shown, State, Step, Sweep, Swept, Until,
-    columns_of_numbers, execute as run_all, render, write,
+    Axis, JOURNAL, Journal, Sampling, Shown, Step, Sweep, Swept, Until, Wanted, document, execute as run_all,
+    written,
 };
 use fleetfoot_sim::spec::Spec;
 use std::path::{Path, PathBuf};
@@ -51,10 +51,10 @@ pub(crate) struct Arguments {
     seed: Option<u64>,
     /// Seeds until half of the 95 % interval of a mean is no wider than this: a column of the table of runs and a width, such as
     /// fct_mean_s=5% or web.fct_mean_s=0.01. Looked at after 10, 20, 40... seeds, with the correction for looking several times.
-    #[arg(long, value_name = "[GROUP.]COLUMN=WIDTH", value_parser = until)]
+    #[arg(long, value_name = "[GROUP.]COLUMN=WIDTH", value_parser = Until::of_runs)]
     until: Option<Until>,
     /// Columns of the table of runs that the report draws; by default completion times of the groups that wait.
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', value_parser = column)]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', value_parser = Shown::column)]
     show: Vec<String>,
     /// The two axes of the report's heat maps, right and down; by default every pair of the first four.
     #[arg(long, value_name = "KEY,KEY", value_delimiter = ',')]
@@ -68,28 +68,34 @@ pub(crate) struct Arguments {
     /// Output folder; by default fleetfoot-out/TITLE-HASH.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Where runs are made: on the threads of this machine, or on a Ray cluster (needs `pip install "fleetfoot[ray]"`).
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ENGINE",
+        default_value = "local",
+        hide_default_value = true
+    )]
+    engine: Engine,
+    /// The Ray cluster, such as 192.0.2.1:6379 or ray://192.0.2.1:10001; by default the one that runs here, else a new one.
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<String>,
     #[command(flatten)]
     batch: BatchFlags,
 }
 
-fn until(text: &str) -> Result<Until, String> {
-    Until::parse(text, &columns_of_numbers())
-}
-
-fn column(text: &str) -> Result<String, String> {
-    let columns = columns_of_numbers();
-    match columns.contains(&text) {
-        true => Ok(text.to_owned()),
-        false => Err(format!(
-            "the table of runs has no column of numbers of this name; it has {}",
-            columns.join(", ")
-        )),
-    }
+/// Where runs are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    /// On the threads of this machine.
+    Local,
+    /// On a Ray cluster.
+    Ray,
 }
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     let sweep = described(arguments)?;
-    let shown = shown(arguments, &sweep)?;
+    let shown = Shown::of(&sweep, &arguments.show, &arguments.axes)?;
     let mut targets = Targets::of(arguments.file.as_deref(), &sweep.scenario, arguments.batch.force);
     targets.of_batch(&arguments.batch, arguments.out.as_deref())?;
     let run_s = expected_s(&sweep, cores(arguments.batch.jobs))?;
@@ -97,8 +103,16 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     let part = Part::expecting([run_s], usize::try_from(tasks).unwrap_or(usize::MAX));
     let forecast = Forecast::new(vec![part], cores(arguments.batch.jobs));
     let at_most = if sweep.until.is_some() { "at most " } else { "" };
+    let place = match arguments.engine {
+        Engine::Local => format!(
+            "{}, {at_most}about {}",
+            on_cores(arguments.batch.jobs, tasks),
+            about(forecast.left_s())
+        ),
+        Engine::Ray => String::from("on a Ray cluster"),
+    };
     let line = format!(
-        "{} of \"{}\" with {}{}: {at_most}{} {}, {at_most}about {}.",
+        "{} of \"{}\" with {}{}: {at_most}{} {place}.",
         counted(sweep.points.len() as u64, "point"),
         plain(sweep.scenario.title()),
         seeds_in_words(&sweep.seeds),
@@ -107,8 +121,6 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             variants => format!(" and {variants} variants"),
         },
         counted(sweep.most_runs(), "run"),
-        on_cores(arguments.batch.jobs, tasks),
-        about(forecast.left_s()),
     );
     if arguments.dry_run {
         return dry_run(&sweep, &line, forecast.left_s(), common);
@@ -120,12 +132,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         &sweep.hash()?,
         arguments.batch.force,
     )?;
-    let journal = Journal::open(
-        &folder.join("sweep.journal"),
-        arguments.retry,
-        arguments.batch.fresh,
-    )
-    .map_err(|error| Failure::usage(format!("{}: {error}", folder.join("sweep.journal").display())))?;
+    let journal = Journal::open(&folder.join(JOURNAL), arguments.retry, arguments.batch.fresh)
+        .map_err(|error| Failure::usage(format!("{}: {error}", folder.join(JOURNAL).display())))?;
     let reporter = Reporter::new(forecast, common, arguments.batch.events.as_deref())?;
     reporter.event(&serde_json::json!({
         "event": "started", "scenario": sweep.scenario.title(), "points": sweep.points.len(), "runs": sweep.most_runs(),
@@ -134,21 +142,29 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     let engine =
         |spec: &Spec, stop: &AtomicBool| simulate_with_progress(spec, stop, &|pulse| reporter.pulse(pulse));
     let step = |step: &Step| reporter.run(0, &progress(&sweep, step));
-    let swept = run_all(&sweep, &journal, arguments.batch.jobs, &stop, &engine, &step);
+    let kept = |error: &dyn std::error::Error| {
+        Failure::other(format!(
+            "{error}. Finished runs are kept: the same command goes on behind them"
+        ))
+    };
+    let used = cpu_s();
+    let swept = match arguments.engine {
+        Engine::Local => run_all(&sweep, &journal, arguments.batch.jobs, &stop, &engine, &step)
+            .map_err(|error| kept(&error)),
+        Engine::Ray => workers::sweep_over_ray(&sweep, &journal, arguments.address.as_deref(), &stop, &step)
+            .map_err(|error| error.unwrap_or_else(|error| kept(&error))),
+    };
     if swept.is_err() {
         reporter.finish();
     }
-    let swept = swept.map_err(|error| match error {
-        ExecuteError::Threads(_) | ExecuteError::Journal(_) | ExecuteError::Memory(_) => Failure::other(
-            format!("{error}. Finished runs are kept: the same command goes on behind them"),
-        ),
-    })?;
+    let mut swept = swept?;
+    let used = cpu_s() - used;
     let made = reporter.writing(|writing| {
         writing.now("tables and page");
-        written(&folder, &sweep, &swept, &journal, &shown)
+        written(&folder, &sweep, &mut swept, &journal, &shown, &command())
     });
     reporter.finish();
-    let (files, lines) = made.map_err(|error| {
+    let made = made.map_err(|error| {
         Failure::output(format!(
             "cannot write the data set in {}: {error}",
             folder.display()
@@ -159,62 +175,32 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         "failed": swept.counts.failed,
     }));
     match common.json {
-        true => print(&format!("{:#}\n", document(&sweep, &swept, Some(&files))))?,
-        false => print(&format!("{}\n", lines.join("\n")))?,
+        true => print(&format!("{:#}\n", document(&sweep, &swept, Some(&made.tables))))?,
+        false => print(&format!("{}\n", made.lines.join("\n")))?,
     }
-    close(&swept, &sweep, &folder, &files, arguments, common)
+    close(&swept, &sweep, (&folder, &made.tables), used, arguments, common)
 }
 
 /// What is swept.
 fn described(arguments: &Arguments) -> Result<Sweep, Failure> {
+    if arguments.address.is_some() && arguments.engine == Engine::Local {
+        return Err(Failure::usage("--address has no effect without --engine ray"));
+    }
+    if arguments.batch.jobs != 0 && arguments.engine == Engine::Ray {
+        return Err(Failure::usage("--jobs has no effect with --engine ray"));
+    }
     let lists = arguments.set.iter().map(|text| Axis::list(text));
     let ranges = arguments.range.iter().map(|text| Axis::range(text));
-    let axes = lists.chain(ranges).collect::<Result<Vec<_>, _>>()?;
-    let scenario = scenario(arguments.file.as_deref())?;
-    let choice = Choice {
+    let wanted = Wanted {
+        axes: lists.chain(ranges).collect::<Result<_, _>>()?,
+        sample: arguments.sample.unwrap_or_default(),
         only: arguments.only.clone(),
         places: arguments.places.clone(),
         seed: arguments.seed,
-        seeds: arguments.seeds.or(arguments.until.as_ref().map(|_| MOST_SEEDS)),
-        ..Choice::default()
+        seeds: arguments.seeds,
+        until: arguments.until.clone(),
     };
-    // Points that are drawn follow from the first seed.
-    let points = Points::new(
-        axes,
-        arguments.sample.unwrap_or_default(),
-        arguments.seed.unwrap_or(1),
-    )?;
-    Ok(Sweep::new(scenario, points, choice, arguments.until.clone())?)
-}
-
-/// Most seeds of a point with a rule of stopping.
-const MOST_SEEDS: u32 = 100;
-
-fn shown(arguments: &Arguments, sweep: &Sweep) -> Result<Shown, Failure> {
-    let axes = sweep.points.axes();
-    let known = || {
-        let paths: Vec<&str> = axes.iter().map(|axis| axis.path.as_str()).collect();
-        paths.join(", ")
-    };
-    let find = |path: &str| {
-        axes.iter()
-            .position(|axis| axis.path == path.trim())
-            .ok_or_else(|| Failure::usage(format!("--axes: \"{path}\" is not swept; there are {}", known())))
-    };
-    let axes = match arguments.axes.as_slice() {
-        [] => None,
-        [x, y] if x != y => Some((find(x)?, find(y)?)),
-        _ => {
-            return Err(Failure::usage(format!(
-                "--axes: two different axes are wanted, of {}",
-                known()
-            )));
-        }
-    };
-    Ok(Shown {
-        columns: arguments.show.clone(),
-        axes,
-    })
+    Ok(wanted.of(scenario(arguments.file.as_deref())?)?)
 }
 
 /// How long one seed of a point takes (s), measured on short pieces of some; refused if one alone does not fit into memory.
@@ -283,83 +269,39 @@ fn progress(sweep: &Sweep, step: &Step) -> Progress {
     }
 }
 
-/// Writes everything; returns the names of the tables, and what is best in lines of text.
-fn written(
-    folder: &Path,
-    sweep: &Sweep,
-    swept: &Swept,
-    journal: &Journal,
-    shown: &Shown,
-) -> std::io::Result<(Vec<String>, Vec<String>)> {
-    let tables = write(folder, sweep, swept, journal)?;
-    let page = render(sweep, swept, journal, shown, &command())?;
-    let texts = [
-        ("report.html", page.html),
-        ("scenario.toml", sweep.scenario.to_toml()),
-        ("command.txt", format!("{}\n", command())),
-        ("sweep.json", format!("{:#}\n", document(sweep, swept, None))),
-    ];
-    for (name, text) in texts {
-        write_atomically(&folder.join(name), text.as_bytes())?;
-    }
-    Ok((tables, page.lines))
+/// Processor time of this program so far (s).
+#[cfg(unix)]
+fn cpu_s() -> f64 {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
+        (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 / 1e6
+    })
 }
 
-/// The sweep as a document; with the names of its tables also what was computed now.
-fn document(sweep: &Sweep, swept: &Swept, files: Option<&[String]>) -> serde_json::Value {
-    let axes: Vec<_> = (0..sweep.points.axes().len())
-        .map(|axis| serde_json::json!({
-            "path": sweep.points.axes()[axis].path, "column": sweep.points.name(axis), "unit": sweep.points.unit(axis),
-        }))
-        .collect();
-    let count = |wanted: fn(&State) -> bool| swept.points.iter().filter(|point| wanted(&point.state)).count();
-    let failures: Vec<_> = swept
-        .points
-        .iter()
-        .enumerate()
-        .filter_map(|(number, point)| match &point.state {
-            State::Failed(reason) => Some(serde_json::json!({
-                "point": number, "set": sweep.points.label(number), "reason": reason,
-            })),
-            _ => None,
-        })
-        .collect();
-    let mut document = serde_json::json!({
-        "schema": "sweep 1.0", "fleetfoot": env!("CARGO_PKG_VERSION"), "scenario": sweep.scenario.title(),
-        "seeds": sweep.seeds.len(), "first_seed": sweep.seeds.first(), "axes": axes,
-        "points": {
-            "total": swept.points.len(), "done": count(|state| *state == State::Done), "wide": count(|state| *state == State::Wide),
-            "open": count(|state| *state == State::Open), "failed": failures.len(),
-        },
-        "failures": failures, "interrupted": swept.interrupted,
-    });
-    if let Some(files) = files {
-        let variants = sweep.variants() as u64;
-        document["tables"] = serde_json::json!(files);
-        document["timing"] = serde_json::json!({
-            "computed": swept.counts.computed * variants, "reused": swept.counts.reused * variants, "wall_s": swept.wall_s, "busy_s": swept.busy_s,
-        });
-    }
-    document
+#[cfg(not(unix))]
+fn cpu_s() -> f64 {
+    0.0
 }
 
 /// What was run, where it is, and how the program ends.
 fn close(
     swept: &Swept,
     sweep: &Sweep,
-    folder: &Path,
-    files: &[String],
+    (folder, files): (&Path, &[String]),
+    used_s: f64,
     arguments: &Arguments,
     common: &Common,
 ) -> Result<(), Failure> {
     let threads = cores(arguments.batch.jobs) as f64;
     let variants = sweep.variants() as u64;
-    let busy = match swept.counts.computed {
-        0 => String::new(),
-        _ => format!(
+    let busy = match (swept.counts.computed, arguments.engine) {
+        (0, _) => String::new(),
+        (_, Engine::Local) => format!(
             " ({:.0} % of {threads} cores)",
-            100.0 * swept.busy_s / (swept.wall_s * threads).max(1e-9)
+            100.0 * used_s / (swept.wall_s * threads).max(1e-9)
         ),
+        (_, Engine::Ray) => format!(" ({} s on the cluster)", grouped(swept.busy_s)),
     };
     common.say(&format!(
         "{} computed, {} reused, in {} s{busy}. Data: {}. Report: {}\nAgain: {}",
@@ -378,14 +320,7 @@ fn close(
         common.say("Interrupted: the same command, without --fresh, goes on where this one stopped.");
         return Err(Failure::interrupted());
     }
-    let failed = swept
-        .points
-        .iter()
-        .enumerate()
-        .filter_map(|(number, point)| match &point.state {
-            State::Failed(reason) => Some((number, reason)),
-            _ => None,
-        });
+    let failed = swept.failures();
     let count = failed.clone().count();
     match failed.clone().next() {
         None => Ok(()),

@@ -66,7 +66,7 @@ fn data(folder: &Folder, out: &str) -> Vec<(String, Vec<u8>)> {
     let tables = ["points", "runs", "links"].map(|name| format!("{name}.{ending}"));
     let names = tables
         .into_iter()
-        .chain([String::from("sweep.json"), String::from("scenario.toml")]);
+        .chain(["sweep.json", "scenario.toml", "sweep.journal"].map(String::from));
     names
         .map(|name| {
             let bytes = folder.read(&format!("{out}/{name}"));
@@ -213,4 +213,113 @@ fn points_that_fail_are_told_and_the_rest_is_there() {
     );
     let page = String::from_utf8(folder.read("o/report.html")).expect("text");
     assert!(page.contains("Points that failed"));
+}
+
+#[test]
+fn without_the_package_the_program_says_what_to_install() {
+    let folder = Folder::new("no-ray");
+    let empty = folder.0.join("empty");
+    fs::create_dir_all(&empty).expect("it can be made");
+    let output = folder
+        .command(&["line.toml", AXES[0], AXES[1], "--out", "o", "--engine", "ray"])
+        .env("PATH", &empty)
+        .output()
+        .expect("the program was built");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(talk.contains("pip install \"fleetfoot[ray]\""), "{talk}");
+    // Nothing was lost by it: the folder is free for the same sweep.
+    let (code, _, talk) = folder.run(&["line.toml", AXES[0], AXES[1], "--out", "o"]);
+    assert_eq!(code, Some(0), "{talk}");
+}
+
+/// Keys of the whole entries of a journal, in the order of the file.
+fn keys(journal: &[u8]) -> Vec<[u8; 16]> {
+    let mut rest = journal.get(8..).unwrap_or_default();
+    let mut keys = Vec::new();
+    while let Some((length, behind)) = rest.split_first_chunk::<4>() {
+        let length = u32::from_le_bytes(*length) as usize;
+        let (Some(key), Some(next)) = (behind.first_chunk::<16>(), behind.get(length + 8..)) else {
+            break;
+        };
+        keys.push(*key);
+        rest = next;
+    }
+    keys
+}
+
+#[test]
+#[ignore = "long: 10,000 points"]
+fn ten_thousand_points_killed_at_ten_random_moments_end_in_the_same_data_set() {
+    const POINTS: usize = 10_000;
+    let folder = Folder::new("ten-thousand");
+    let with = |out: &'static str| {
+        [
+            "line.toml",
+            "--out",
+            out,
+            "--seeds",
+            "1",
+            "--range",
+            "network.bottleneck.rate=2 Mbit/s:20 Mbit/s:log:100",
+            "--range",
+            "network.bottleneck.delay=1 ms:50 ms:log:100",
+        ]
+    };
+    let (code, _, talk) = folder.run(&with("whole"));
+    assert_eq!(code, Some(0), "{talk}");
+    println!(
+        "{}",
+        talk.lines()
+            .find(|line| line.contains("computed"))
+            .unwrap_or_default()
+    );
+    let whole = folder.read("whole/sweep.journal");
+    assert_eq!(keys(&whole).len(), POINTS);
+    let page = folder.read("whole/report.html").len();
+    println!("journal {} bytes, report {page} bytes", whole.len());
+    assert!(page < 3_000_000, "{page}");
+    // Lengths of the journal at which it is killed: the kernel's random numbers would not be repeatable.
+    let mut state = 2026_u64;
+    let mut random = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1_u64 << 31) as f64
+    };
+    let mut moments: Vec<u64> = (0..10).map(|_| (random() * whole.len() as f64) as u64).collect();
+    moments.sort_unstable();
+    for moment in moments {
+        let mut child = folder
+            .command(&with("cut"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program was built");
+        let path = folder.0.join("cut/sweep.journal");
+        let length = || fs::metadata(&path).map_or(0, |file| file.len());
+        while length() < moment && child.try_wait().expect("it is our child").is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        child.kill().expect("it is our child");
+        child.wait().expect("it is our child");
+        let mut there = keys(&folder.read("cut/sweep.journal"));
+        let entries = there.len();
+        there.sort_unstable();
+        there.dedup();
+        println!("killed at {entries} finished runs");
+        assert_eq!(there.len(), entries, "a run was made twice");
+    }
+    let kept = keys(&folder.read("cut/sweep.journal")).len();
+    let mut arguments = with("cut").to_vec();
+    arguments.push("--json");
+    let (code, told, talk) = folder.run(&arguments);
+    assert_eq!(code, Some(0), "{talk}");
+    let document: serde_json::Value = serde_json::from_str(&told).expect("one document");
+    let count = |name: &str| document["timing"][name].as_u64().expect("a count") as usize;
+    assert_eq!((count("computed"), count("reused")), (POINTS - kept, kept));
+    for ((name, whole), (_, cut)) in data(&folder, "whole").iter().zip(&data(&folder, "cut")) {
+        assert!(whole == cut, "{name} differs");
+    }
+    assert!(whole == folder.read("cut/sweep.journal"), "the journals differ");
 }

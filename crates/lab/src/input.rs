@@ -2,9 +2,11 @@
 //! memory allows.
 
 use crate::memory;
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::io::{self, Cursor, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The longest scenario file (bytes).
 pub const MOST_SCENARIO: u64 = 8 << 20;
@@ -21,6 +23,14 @@ pub const MOST_FLOWS: u64 = 4 << 30;
 /// # Errors
 /// In words: it is not there, it is no file, it is too long.
 pub fn open(path: &Path, most: u64) -> io::Result<Bounded> {
+    if let Some(bytes) = provided(path) {
+        return Ok(Bounded {
+            source: Source::Memory(Cursor::new(bytes)),
+            left: most,
+            most,
+            unseen: 0,
+        });
+    }
     let metadata = path.metadata()?;
     if let Some(what) = unusual(path, &metadata) {
         return Err(io::Error::other(what));
@@ -32,11 +42,43 @@ pub fn open(path: &Path, most: u64) -> io::Result<Bounded> {
         return Err(too_long(most));
     }
     Ok(Bounded {
-        file: File::open(path)?,
+        source: Source::Disk(File::open(path)?),
         left: most,
         most,
         unseen: 0,
     })
+}
+
+/// How the names of files begin that came with a description from another machine.
+const PROVIDED: &str = "fleetfoot-";
+
+/// Files that are held in memory, by name.
+static HELD: Mutex<BTreeMap<PathBuf, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
+
+fn provided(path: &Path) -> Option<Arc<[u8]>> {
+    // Names on disk do not cost the lock.
+    let first = path.components().next()?;
+    first
+        .as_os_str()
+        .to_str()
+        .filter(|part| part.starts_with(PROVIDED))?;
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    held.get(path).cloned()
+}
+
+/// The name under which a file with this content travels: content and last part of its name.
+pub(crate) fn travelling_name(path: &Path, bytes: &[u8]) -> String {
+    let hash = blake3::hash(bytes).to_hex();
+    let name = path
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    format!("{PROVIDED}{}/{name}", &hash[..32])
+}
+
+/// From now on `name`, one of [`travelling_name`], is a file with these bytes, whatever is on disk.
+pub(crate) fn provide(name: &str, bytes: &[u8]) {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    held.entry(PathBuf::from(name)).or_insert_with(|| bytes.into());
 }
 
 /// The text of such a file.
@@ -103,16 +145,25 @@ fn too_long(most: u64) -> io::Error {
 /// A file that is read up to its bound and while there is memory.
 #[derive(Debug)]
 pub struct Bounded {
-    file: File,
+    source: Source,
     left: u64,
     most: u64,
     /// Bytes read since memory was looked at.
     unseen: u64,
 }
 
+#[derive(Debug)]
+enum Source {
+    Disk(File),
+    Memory(Cursor<Arc<[u8]>>),
+}
+
 impl Read for Bounded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.file.read(buffer)?;
+        let length = match &mut self.source {
+            Source::Disk(file) => file.read(buffer)?,
+            Source::Memory(bytes) => bytes.read(buffer)?,
+        };
         self.left = self
             .left
             .checked_sub(length as u64)

@@ -20,6 +20,7 @@ mod node;
 mod pace;
 mod path;
 mod place;
+mod portable;
 mod quantity;
 mod quic;
 mod raw;
@@ -49,6 +50,7 @@ pub use figure::{
 pub use import::{ControllerFit, ReplayFit, Verdict};
 pub use path::Setting;
 pub use place::{LinkInfo, Medium};
+pub use portable::{Files, Portable, provide, travelling};
 pub use reference::{parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
 #[cfg(target_os = "linux")]

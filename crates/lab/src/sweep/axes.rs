@@ -4,28 +4,53 @@
 //! there are points, and every part is met once. Each axis has a random stream of its own, named by its path, so another
 //! axis changes nothing in it.
 
-use crate::scenario::{Error, ErrorKind, Setting};
+use crate::scenario::{Error, ErrorKind, Files, Setting, travelling};
 use fleetfoot_core::rng::Rng;
+use serde::{Deserialize, Serialize};
 
 /// Most points of a sweep.
 pub const MOST_POINTS: u64 = 10_000_000;
 
 /// A path and the values that it takes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// The path in the scenario.
     pub path: String,
     values: Values,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Values {
-    List(Vec<toml::Value>),
+    List(#[serde(with = "texts")] Vec<toml::Value>),
     Range(Range),
 }
 
+/// Values as TOML texts, for formats that do not say what comes next.
+mod texts {
+    use serde::{Deserialize, Deserializer, Serializer, de, ser::SerializeSeq};
+
+    pub(super) fn serialize<S: Serializer>(values: &[toml::Value], to: S) -> Result<S::Ok, S::Error> {
+        let mut list = to.serialize_seq(Some(values.len()))?;
+        for value in values {
+            list.serialize_element(&value.to_string())?;
+        }
+        list.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<toml::Value>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        let value = |text: &String| -> Option<toml::Value> {
+            toml::from_str::<toml::Table>(&format!("value = {text}"))
+                .ok()?
+                .remove("value")
+        };
+        let values = texts.iter().map(value).collect::<Option<_>>();
+        values.ok_or_else(|| de::Error::custom("a value of an axis is no TOML"))
+    }
+}
+
 /// Numbers between two ends.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Range {
     low: f64,
     high: f64,
@@ -39,7 +64,7 @@ struct Range {
 }
 
 /// How points are taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sampling {
     /// Every combination of the values of all axes.
     #[default]
@@ -102,14 +127,26 @@ impl Axis {
                 ));
             }
             let set = Setting::from_origin(ORIGIN).with_argument(&format!("{path}={part}"))?;
-            for (_, value) in set.iter() {
-                if values.contains(value) {
-                    return Err(refused(
-                        ORIGIN,
-                        format!("{path}: {} stands there twice", shown(value)),
-                    ));
-                }
-                values.push(value.clone());
+            values.extend(set.iter().map(|(_, value)| value.clone()));
+        }
+        Axis::listed(path, values)
+    }
+
+    /// An axis of these values.
+    ///
+    /// # Errors
+    /// There is none, or one stands there twice.
+    pub fn listed(path: String, values: Vec<toml::Value>) -> Result<Axis, Error> {
+        const ORIGIN: &str = "--set";
+        if values.is_empty() {
+            return Err(refused(ORIGIN, format!("{path}: a value is missing")));
+        }
+        for (number, value) in values.iter().enumerate() {
+            if values[..number].contains(value) {
+                return Err(refused(
+                    ORIGIN,
+                    format!("{path}: {} stands there twice", shown(value)),
+                ));
             }
         }
         Ok(Axis {
@@ -228,6 +265,19 @@ impl Axis {
         }
     }
 
+    /// The axis with files named by their content, which are added to `files`; `None` if its values name none.
+    fn travelling(&self, files: &mut Files) -> Option<Axis> {
+        let Values::List(values) = &self.values else {
+            return None;
+        };
+        let renamed = values.iter().map(|value| travelling(&self.path, value, files));
+        let renamed: Vec<toml::Value> = renamed.collect();
+        (renamed != *values).then(|| Axis {
+            path: self.path.clone(),
+            values: Values::List(renamed),
+        })
+    }
+
     /// The values that are tried before anything runs: all of a list, the ends of a range.
     fn tried(&self) -> Vec<toml::Value> {
         match &self.values {
@@ -312,6 +362,9 @@ pub(super) fn shown(value: &toml::Value) -> String {
 #[derive(Clone, Debug)]
 pub struct Points {
     axes: Vec<Axis>,
+    sampling: Sampling,
+    /// What points that are drawn follow from.
+    seed: u64,
     kind: Kind,
 }
 
@@ -372,7 +425,36 @@ impl Points {
                     .collect(),
             ),
         };
-        Ok(Points { axes, kind })
+        Ok(Points {
+            axes,
+            sampling,
+            seed,
+            kind,
+        })
+    }
+
+    /// Whether a listed value mentions this name.
+    pub(super) fn mentions(&self, name: &str) -> bool {
+        self.axes.iter().any(|axis| match &axis.values {
+            Values::List(values) => values.iter().any(|value| value.to_string().contains(name)),
+            Values::Range(_) => false,
+        })
+    }
+
+    /// What they are made from: axes, kind of points, and the seed of those that are drawn.
+    pub(super) fn parts(&self) -> (&[Axis], Sampling, u64) {
+        (&self.axes, self.sampling, self.seed)
+    }
+
+    /// The points with files named by their content, which are added to `files`; `None` if no value names one.
+    pub(super) fn travelling(&self, files: &mut Files) -> Option<Points> {
+        let renamed: Vec<Option<Axis>> = self.axes.iter().map(|axis| axis.travelling(files)).collect();
+        if renamed.iter().all(Option::is_none) {
+            return None;
+        }
+        let axes = renamed.into_iter().zip(&self.axes);
+        let axes = axes.map(|(renamed, axis)| renamed.unwrap_or_else(|| axis.clone()));
+        Points::new(axes.collect(), self.sampling, self.seed).ok()
     }
 
     /// How many there are.
@@ -416,6 +498,17 @@ impl Points {
                 .zip(shares)
                 .map(|(axis, shares)| axis.at(shares[point]))
                 .collect(),
+        }
+    }
+
+    /// The value of the point with this index on one axis.
+    pub(super) fn value(&self, point: usize, axis: usize) -> toml::Value {
+        match &self.kind {
+            Kind::Grid(grid) => {
+                let behind: usize = grid[axis + 1..].iter().map(Vec::len).product();
+                grid[axis][point / behind % grid[axis].len()].clone()
+            }
+            Kind::Drawn(shares) => self.axes[axis].at(shares[axis][point]),
         }
     }
 

@@ -4,8 +4,8 @@
 
 use super::Sweep;
 use super::axes::{number_and_unit, shown};
-use super::journal::{Journal, Outcome, Value};
-use super::run::{Point, State, Swept, owned};
+use super::driver::{Point, State, Swept};
+use super::journal::{Journal, Outcome, Reading, Value};
 use super::stopping::Until;
 use crate::compare::{Planned, link_info};
 #[cfg(not(feature = "parquet"))]
@@ -40,14 +40,6 @@ impl Scene {
         }
     }
 
-    /// What stands in rows and is not in the specification of the run.
-    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
-        self.groups.iter().flat_map(|group| {
-            let waits = if group.latency_sensitive { "waits" } else { "" };
-            [group.name.as_str(), group.kind.as_str(), waits]
-        })
-    }
-
     /// Appends the rows of a run.
     pub(super) fn rows(
         &self,
@@ -58,6 +50,16 @@ impl Scene {
     ) {
         runs.extend(groups_of_run(variant, run, &self.groups, self.measured_s).map(|row| values(&row)));
         links.extend(links_of_run(variant, run, &self.links, self.measured_s).map(|row| values(&row)));
+    }
+}
+
+/// A value of a row as the journal has it.
+pub(super) fn owned(cell: Cell<'_>) -> Value {
+    match cell {
+        Cell::Empty => Value::Empty,
+        Cell::Text(text) => Value::Text(text.to_owned()),
+        Cell::Integer(number) => Value::Integer(number),
+        Cell::Number(number) => Value::Number(number),
     }
 }
 
@@ -168,10 +170,10 @@ fn place(sweep: &Sweep, point: usize) -> Vec<Value> {
 /// The outcomes of a point that are there, in the order of its seeds.
 pub(super) fn outcomes<'a>(
     point: &'a Point,
-    journal: &'a Journal,
+    reading: &'a mut Reading<'_>,
 ) -> impl Iterator<Item = io::Result<Outcome>> + 'a {
-    let there = point.places.iter().filter(|&&place| place != u64::MAX);
-    there.map(|&place| journal.read(place))
+    let there = point.places.iter().filter(|place| place.is_some());
+    there.map(|&place| reading.outcome(place))
 }
 
 fn points_table(sweep: &Sweep) -> Table {
@@ -248,24 +250,28 @@ pub fn write(folder: &Path, sweep: &Sweep, swept: &Swept, journal: &Journal) -> 
             State::Wide => ("wide", ""),
             State::Failed(reason) => ("failed", reason.as_str()),
         };
-        let seeds = point.places.iter().filter(|&&place| place != u64::MAX).count();
+        let seeds = point.places.iter().filter(|place| place.is_some()).count();
         let mut row = place(sweep, number);
         row.push(Value::Integer(seeds as u64));
-        row.extend([state, reason, &point.inapplicable].map(|text| Value::Text(text.to_owned())));
+        row.extend([state, reason, &*point.inapplicable].map(|text| Value::Text(text.to_owned())));
         Ok(row)
     });
     let of = |take: fn(Outcome) -> Vec<Vec<Value>>| {
+        let mut reading = journal.reading();
         swept.points.iter().enumerate().flat_map(move |(number, point)| {
             let head = place(sweep, number);
-            outcomes(point, journal).flat_map(move |outcome| {
-                let rows = match outcome {
-                    Ok(outcome) => take(outcome).into_iter().map(Ok).collect(),
-                    Err(error) => vec![Err(error)],
-                };
-                let head = head.clone();
-                rows.into_iter()
-                    .map(move |row| row.map(|row| [head.as_slice(), &row].concat()))
-            })
+            let mut rows: Vec<io::Result<Vec<Value>>> = Vec::new();
+            for outcome in outcomes(point, &mut reading) {
+                match outcome {
+                    Ok(outcome) => rows.extend(
+                        take(outcome)
+                            .into_iter()
+                            .map(|row| Ok([head.as_slice(), &row].concat())),
+                    ),
+                    Err(error) => rows.push(Err(error)),
+                }
+            }
+            rows
         })
     };
     let runs = of(|outcome| match outcome {

@@ -1,26 +1,38 @@
 //! `fleetfoot sweep`: one scenario at many points, each with many seeds, over all cores, into one data set.
 //!
-//! Read in this order: `axes` (what is swept, and the points), `run` (which run comes next, and what is kept of it), `journal`
-//! (finished runs on disk), `stopping` (how many seeds a point needs), `data` (the tables), `report` (heat maps).
+//! Read in this order: `axes` (what is swept, and the points), `description` (a sweep as it travels), `driver` (which run comes next),
+//! `work` (a run, and what is kept of it), `run` (on threads), `pipe` (over another process), `journal` (finished runs on disk),
+//! `stopping` (how many seeds a point needs), `data` (the tables), `report` (heat maps), `output` (the folder).
 //!
 //! Points have common random numbers: every point is run with the same seeds. What is kept of a run are its rows of the tables, so memory does not
 //! grow with the traffic of the points.
 
 mod axes;
 mod data;
+mod description;
+mod driver;
 mod journal;
+mod levels;
+mod output;
+mod pipe;
 mod report;
 mod run;
 mod stopping;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use axes::{Axis, MOST_POINTS, Points, Sampling};
 pub use data::{columns_of_numbers, write};
-pub use journal::{Journal, Outcome, Value};
-pub use report::{Page, Shown, render};
-pub use run::{Counts, ExecuteError, Point, State, Step, Swept, execute};
+pub use description::Wanted;
+pub use driver::{Counts, Driver, ExecuteError, Point, State, Step, Swept};
+pub use journal::{Journal, Outcome, Place, Value};
+pub use output::{JOURNAL, Written, document, written};
+pub use pipe::{PipeError, execute_over, read_frame, write_frame};
+pub use report::{Page, Shown, drawings, render};
+pub use run::execute;
 pub use stopping::{HalfWidth, Until};
+pub use work::{Done, Unit, Worker};
 
 use crate::compare::{Choice, Plan};
 use crate::run::Job;
@@ -39,6 +51,8 @@ pub struct Sweep {
     pub seeds: Vec<u64>,
     /// When a point has enough seeds; `None`: all of them.
     pub until: Option<Until>,
+    /// What the keys of its runs follow from.
+    identity: description::Identity,
 }
 
 impl Sweep {
@@ -60,6 +74,7 @@ impl Sweep {
             }
         }
         let sweep = Sweep {
+            identity: description::Identity::of(&scenario, &points, &choice),
             seeds: Plan::baseline(scenario.clone(), &choice)?.seeds,
             scenario,
             points,

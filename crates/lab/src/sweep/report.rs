@@ -4,28 +4,27 @@
 //! Its interval is Student's t over the seeds. An axis with many values is cut into parts with equally many points.
 
 use super::Sweep;
-use super::axes::{Points, number_and_unit, shown};
+use super::axes::{Points, number_and_unit};
 use super::data::{self, number, outcomes, text};
+use super::driver::{State, Swept};
 use super::journal::{Journal, Outcome};
-use super::run::{State, Swept};
+use super::levels::{Levels, levels, values_in_words};
 use super::stopping::interval;
 use crate::report::chapters::STYLE;
 use crate::report::figures::{Figure, heat, lines};
 use crate::report::text::short;
 use minijinja::Environment;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 const TEMPLATE: &str = include_str!("../../assets/sweep.html.j2");
-/// Levels of an axis that stand beside each other; more are gathered into parts.
-const MOST_LEVELS: usize = 10;
-/// Parts that many values are gathered into.
-const PARTS: usize = 8;
 /// Panels of a figure.
 const MOST_PANELS: usize = 12;
 /// Axes whose pairs are all drawn.
 const MOST_PAIRED: usize = 4;
+/// In place of an interval where there is none.
+const NONE: &str = "\u{2013}";
 /// Points in a table of the report.
 const MOST_ROWS: usize = 10;
 
@@ -120,18 +119,39 @@ pub fn render(
     })
 }
 
+/// The figures of the report alone: title, and the drawing as an SVG file.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn drawings(
+    sweep: &Sweep,
+    swept: &Swept,
+    journal: &Journal,
+    shown: &Shown,
+) -> io::Result<Vec<(String, String)>> {
+    let measured = measured(sweep, swept, journal, shown)?;
+    let figures = figures(sweep, &measured, shown);
+    let drawings = figures
+        .iter()
+        .map(|figure| (figure.title.clone(), figure.standalone()));
+    Ok(drawings.collect())
+}
+
 /// The best point of each measure in words.
 fn lines_of(best: &[serde_json::Value]) -> Vec<String> {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     best.iter()
         .filter_map(|table| {
             let row = table["rows"].get(0)?;
+            let interval = match row["interval"].as_str() {
+                Some(NONE) | None => String::new(),
+                Some(interval) => format!(" ({interval})"),
+            };
             Some(format!(
-                "Best {} of {}: {} ({}) at {}, {}",
+                "Best {} of {}: {}{interval} at {}, {}",
                 text(&table["column"]),
                 text(&table["group"]),
                 text(&row["value"]),
-                text(&row["interval"]),
                 text(&row["point"]),
                 text(&row["variant"])
             ))
@@ -141,8 +161,9 @@ fn lines_of(best: &[serde_json::Value]) -> Vec<String> {
 
 fn measured(sweep: &Sweep, swept: &Swept, journal: &Journal, wanted: &Shown) -> io::Result<Measured> {
     let mut measured = Measured::new();
+    let mut reading = journal.reading();
     for (point, state) in swept.points.iter().enumerate() {
-        for (seed, outcome) in outcomes(state, journal).enumerate() {
+        for (seed, outcome) in outcomes(state, &mut reading).enumerate() {
             let Outcome::Rows { runs, .. } = outcome? else {
                 continue;
             };
@@ -171,8 +192,20 @@ fn measured(sweep: &Sweep, swept: &Swept, journal: &Journal, wanted: &Shown) -> 
             }
         }
     }
+    if wanted.columns.is_empty() {
+        // A group with times here and none there (nothing completed) is drawn by its times.
+        let timed: BTreeSet<String> = measured
+            .keys()
+            .filter(|series| series.column != GOODPUT)
+            .map(|series| series.group.clone())
+            .collect();
+        measured.retain(|series, _| series.column != GOODPUT || !timed.contains(&series.group));
+    }
     Ok(measured)
 }
+
+/// What is drawn of a group that does not wait.
+const GOODPUT: &str = "goodput_bps";
 
 /// What is drawn of a group.
 fn columns_of(row: &[super::Value], wanted: &Shown) -> Vec<String> {
@@ -183,90 +216,7 @@ fn columns_of(row: &[super::Value], wanted: &Shown) -> Vec<String> {
     let waits = text(row, "latency_sensitive") == "true";
     let times = ["fct_mean_s", "delivery_latency_mean_s"];
     let first = times.iter().copied().filter(|_| waits).find(has);
-    vec![first.unwrap_or("goodput_bps").to_owned()]
-}
-
-/// Where a value of an axis stands: its level.
-struct Levels {
-    words: Vec<String>,
-    of_point: Vec<usize>,
-}
-
-fn levels(points: &Points, axis: usize) -> Levels {
-    let count = points.len();
-    if let Some(listed) = points.listed(axis)
-        && (listed.len() <= MOST_LEVELS || points.unit(axis).is_none())
-    {
-        let of_point = (0..count).map(|point| {
-            let value = &points.values(point)[axis];
-            listed.iter().position(|other| other == value).unwrap_or(0)
-        });
-        return Levels {
-            words: listed
-                .iter()
-                .map(|value| level_in_words(points, axis, value))
-                .collect(),
-            of_point: of_point.collect(),
-        };
-    }
-    let numbers: Vec<f64> = (0..count)
-        .map(|point| number_and_unit(&points.values(point)[axis]).map_or(f64::NAN, |(number, _)| number))
-        .collect();
-    let mut sorted = numbers.clone();
-    sorted.sort_by(f64::total_cmp);
-    let parts = PARTS.min(count);
-    // The first value of each part but the first.
-    let bounds: Vec<f64> = (1..parts).map(|part| sorted[part * count / parts]).collect();
-    let of_point: Vec<usize> = numbers
-        .iter()
-        .map(|number| bounds.partition_point(|bound| bound <= number))
-        .collect();
-    let words = (0..parts).map(|part| {
-        let low = part.checked_sub(1).map_or(sorted[0], |before| bounds[before]);
-        let high = bounds.get(part).copied().unwrap_or(sorted[count - 1]);
-        format!("{}\u{2013}{}", short(low), short(high))
-    });
-    Levels {
-        words: words.collect(),
-        of_point,
-    }
-}
-
-/// A value without the unit that the axis has.
-fn level_in_words(points: &Points, axis: usize, value: &toml::Value) -> String {
-    match points.unit(axis).and_then(|_| number_and_unit(value)) {
-        Some((number, _)) if number.fract() == 0.0 && number.abs() < 1e6 => number.to_string(),
-        Some((number, _)) => short(number),
-        None => shown(value),
-    }
-}
-
-fn values_in_words(points: &Points, axis: usize) -> String {
-    match points.listed(axis) {
-        Some(values) if values.len() <= 12 => {
-            let words: Vec<String> = values
-                .iter()
-                .map(|value| level_in_words(points, axis, value))
-                .collect();
-            words.join(", ")
-        }
-        Some(values) => format!(
-            "{} values from {} to {}",
-            values.len(),
-            level_in_words(points, axis, &values[0]),
-            level_in_words(points, axis, &values[values.len() - 1])
-        ),
-        None => {
-            let levels = levels(points, axis);
-            let ends = [levels.words.first(), levels.words.last()];
-            let [low, high] = ends.map(|words| words.map_or("", String::as_str));
-            format!(
-                "drawn between {} and {}",
-                low.split('\u{2013}').next().unwrap_or(low),
-                high.rsplit('\u{2013}').next().unwrap_or(high)
-            )
-        }
-    }
+    vec![first.unwrap_or(GOODPUT).to_owned()]
 }
 
 /// A column as it is drawn: its name, and by what its values are multiplied.
@@ -494,7 +444,7 @@ fn against(points: &Points, measured: &Measured, column: &str, group: &str) -> F
         .map(|(name, _, values)| {
             let mut marks: Vec<(f64, heat::Cell)> = (0..points.len())
                 .filter_map(|point| {
-                    let (x, _) = number_and_unit(&points.values(point)[0])?;
+                    let (x, _) = number_and_unit(&points.value(point, 0))?;
                     Some((x, cell(&[point], values, None, factor)?))
                 })
                 .collect();
@@ -532,26 +482,30 @@ fn against(points: &Points, measured: &Measured, column: &str, group: &str) -> F
 fn best(sweep: &Sweep, measured: &Measured) -> Vec<serde_json::Value> {
     // By column and group: value, variant and point.
     type Rows<'a> = Vec<(heat::Cell, &'a str, usize)>;
+    let best_first = |column: &str, rows: &mut Rows<'_>| {
+        let sign = if lower_is_better(column) { 1.0 } else { -1.0 };
+        rows.sort_by(|(one, ..), (other, ..)| (sign * one.value).total_cmp(&(sign * other.value)));
+        rows.truncate(MOST_ROWS);
+    };
     let mut tables: BTreeMap<(&str, &str), Rows<'_>> = BTreeMap::new();
     for (series, points) in measured {
+        let rows = tables.entry((&series.column, &series.group)).or_default();
         for point in 0..points.len() {
             if let Some(cell) = cell(&[point], points, None, drawn(&series.column).1) {
-                tables.entry((&series.column, &series.group)).or_default().push((
-                    cell,
-                    &series.variant.1,
-                    point,
-                ));
+                rows.push((cell, &series.variant.1, point));
+            }
+            // Of many points only the best are held.
+            if rows.len() >= 100 * MOST_ROWS {
+                best_first(&series.column, rows);
             }
         }
     }
     tables
         .into_iter()
         .map(|((column, group), mut rows)| {
-            let sign = if lower_is_better(column) { 1.0 } else { -1.0 };
-            rows.sort_by(|(one, ..), (other, ..)| (sign * one.value).total_cmp(&(sign * other.value)));
+            best_first(column, &mut rows);
             let rows: Vec<_> = rows
                 .into_iter()
-                .take(MOST_ROWS)
                 .map(|(cell, variant, point)| {
                     let ends = cell
                         .ends
@@ -560,7 +514,7 @@ fn best(sweep: &Sweep, measured: &Measured) -> Vec<serde_json::Value> {
                         "point": sweep.points.label(point),
                         "variant": variant,
                         "value": short(cell.value),
-                        "interval": ends.unwrap_or_else(|| String::from("\u{2013}")),
+                        "interval": ends.as_deref().unwrap_or(NONE),
                     })
                 })
                 .collect();

@@ -1,5 +1,7 @@
 //! Sweeps of a small scenario, most of them with an engine that makes up its results.
 
+mod elsewhere;
+
 use super::{
     Axis, Counts, Journal, Outcome, Points, Sampling, Shown, State, Sweep, Swept, Until, execute, render,
     write,
@@ -9,7 +11,7 @@ use crate::report::table::{self, Cells};
 use crate::run::{Batch, Options, execute as run_all, simulate};
 use crate::scenario::{Scenario, Setting};
 use crate::sweep::columns_of_numbers;
-use crate::sweep::run::owned;
+use crate::sweep::data::owned;
 use crate::testing::{engine, folder, scenario};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Spec;
