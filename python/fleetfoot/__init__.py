@@ -25,6 +25,7 @@ from fleetfoot.reproduction import Experiment, Figure, Reproduction, experiments
 from fleetfoot.result import Result
 from fleetfoot.scenario import Scenario
 from fleetfoot.study import compare, limit_memory, recommend, run
+from fleetfoot.sweep import Sweep, SweepProgress, sweep
 from fleetfoot.table import Table
 
 __all__ = [
@@ -48,6 +49,8 @@ __all__ = [
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Sweep",
+    "SweepProgress",
     "Table",
     "UsageError",
     "__version__",
@@ -63,5 +66,6 @@ __all__ = [
     "registered",
     "reproduce",
     "run",
+    "sweep",
     "unregister",
 ]

@@ -1,6 +1,7 @@
 """The compiled part: use the package ``fleetfoot``, and not this module."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias, final
 
 _Heard: TypeAlias = Callable[[str, str, int, int, int, int, float], None]
@@ -17,6 +18,9 @@ __all__ = [
     "Scenario",
     "Sent",
     "Steered",
+    "Sweep",
+    "SweepWorker",
+    "Sweeping",
     "Table",
     "__version__",
     "compare",
@@ -32,6 +36,7 @@ __all__ = [
     "reproduce",
     "run",
     "steered_fields",
+    "sweep_figures",
     "unregister",
 ]
 
@@ -266,3 +271,66 @@ def drill(
 ) -> list[tuple[str, str, str, int | None, str, str, float, list[str]]]: ...
 def explain(name: str) -> str: ...
 def limit_memory(size: int) -> None: ...
+
+@final
+class Sweep:
+    def __new__(
+        cls,
+        scenario: Scenario,
+        lists: list[tuple[str, list[Any]]],
+        ranges: list[str],
+        *,
+        sample: str | None,
+        only: list[str],
+        places: list[str],
+        seed: int | None,
+        seeds: int | None,
+        until: str | None,
+    ) -> Sweep: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def points(self) -> int: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def variants(self) -> int: ...
+    @property
+    def seeds(self) -> list[int]: ...
+    @property
+    def axes(self) -> list[tuple[str, str, str | None]]: ...
+    def values(self, point: int) -> list[Any]: ...
+    def hash(self) -> str: ...
+    def description(self) -> bytes: ...
+
+@final
+class Sweeping:
+    def __new__(
+        cls,
+        sweep: Sweep,
+        *,
+        show: list[str],
+        axes: list[str],
+        out: str | None,
+        force: bool,
+        fresh: bool,
+        retry: bool,
+    ) -> Sweeping: ...
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def progress(self) -> tuple[int, int, int, int]: ...
+    def run(self, jobs: int, progress: Callable[[], object] | None) -> None: ...
+    def take(self, workers: int) -> tuple[int, bytes] | None: ...
+    def enter(self, task: int, result: bytes) -> None: ...
+    def lost(self, task: int) -> None: ...
+    def finish(self, command: str) -> tuple[list[str], list[str], str]: ...
+    def close(self) -> None: ...
+
+@final
+class SweepWorker:
+    def __new__(cls, description: bytes) -> SweepWorker: ...
+    def run(self, task: bytes) -> bytes: ...
+    def stop(self) -> None: ...
+
+def sweep_figures(sweep: Sweep, folder: str, show: list[str], axes: list[str]) -> list[tuple[str, str]]: ...

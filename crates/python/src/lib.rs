@@ -21,6 +21,7 @@ mod plugin;
 mod reproduction;
 mod scenario;
 mod study;
+mod sweep;
 #[cfg(feature = "parquet")]
 mod table;
 mod work;
@@ -50,6 +51,8 @@ mod _native {
     use crate::scenario::Scenario;
     #[pymodule_export]
     use crate::study::{compare, recommend, run};
+    #[pymodule_export]
+    use crate::sweep::{Sweep, SweepWorker, Sweeping, sweep_figures};
     #[cfg(feature = "parquet")]
     #[pymodule_export]
     use crate::table::Table;
