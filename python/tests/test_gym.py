@@ -204,14 +204,21 @@ def test_a_vector_steps_like_its_members(vectorization: str) -> None:
     env.close()
 
 
-def test_the_native_vector_plays_what_a_single_one_plays() -> None:
-    single = fleetfoot.gym.BottleneckEnv(cross=1, duration_s=2)
-    many = fleetfoot.gym.BottleneckVectorEnv(4, cross=1, duration_s=2)
-    numbers, _ = many.reset(seed=[5, 6, 7, 8])
-    single._flows.reset(0, 7)
-    for _ in range(20):
-        rows, *_ = many.step(np.full((4, 1), 25.0, np.float32))
-        first, _ = single._flows.step(0, 25.0)
-        observation, _ = single._taken(first)
+@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize("control", ["packets", "bytes", "pacing_rate"])
+def test_the_native_vector_plays_what_a_single_one_plays(control: str, relative: bool) -> None:
+    arguments: dict[str, Any] = {"cross": 1, "duration_s": 5, "control": control, "relative": relative}
+    single = fleetfoot.gym.BottleneckEnv(**arguments)
+    many = fleetfoot.gym.BottleneckVectorEnv(3, **arguments)
+    single.reset(seed=1)
+    rows, _ = many.reset(seed=[5, 6, 7])
+    # The seed that the simulator has there.
+    observation, _ = single._taken(single._flows.reset(0, 7))
+    value = {"packets": 25.0, "bytes": 40_000.0, "pacing_rate": 7.0}[control]
+    for turn in range(30):
         assert (rows[2] == observation).all()
-    assert numbers.shape == (4, 9)
+        action = np.array([0.3 if turn % 2 else -0.2] if relative else [value + turn], np.float32)
+        rows, rewards, _, _, infos = many.step(np.stack([action] * 3))
+        observation, reward, _, _, info = single.step(action)
+        assert rewards[2] == pytest.approx(reward)
+        assert infos["delivered_bytes"][2] == info["delivered_bytes"]

@@ -71,6 +71,18 @@ class Reward:
             - self.loss * info["lost_bytes"] / volume
         )
 
+    def of_many(self, infos: Mapping[str, Any]) -> NDArray[np.float64]:
+        """The rewards of the steps of a vector: ``infos`` has arrays."""
+        round_trip = np.maximum(infos["min_rtt_s"], 1e-9)
+        volume = infos["reference_bps"] * round_trip / 8
+        waits = np.maximum(infos["rtt_s"] - round_trip, 0.0) / round_trip * infos["elapsed_s"] / round_trip
+        rewards: NDArray[np.float64] = (
+            self.throughput * infos["delivered_bytes"] / volume
+            - self.delay * waits
+            - self.loss * infos["lost_bytes"] / volume
+        )
+        return np.where(infos["min_rtt_s"] > 0, rewards, 0.0)
+
 
 @dataclass
 class Task:
@@ -181,6 +193,27 @@ class Task:
             return min(max(wanted, mss), most * mss)
         wanted = window / mss * 2.0**action if self.relative else action
         return min(max(wanted, 1.0), most)
+
+    def decided_all(
+        self,
+        actions: NDArray[np.float64],
+        mss: NDArray[np.float64],
+        windows: NDArray[np.float64],
+        rates_bps: NDArray[np.float64],
+        reference_mbps: float,
+    ) -> NDArray[np.float64]:
+        """As :meth:`decided`, of a vector."""
+        if np.isnan(actions).any():
+            raise UsageError("an action is no number")
+        most = float(self.max_window_packets)
+        factors = 2.0**actions if self.relative else actions
+        if self.control == "pacing_rate":
+            now = np.where(rates_bps > 0, rates_bps, reference_mbps * 1e6)
+            wanted = now * factors if self.relative else actions * 1e6
+            return np.clip(wanted, 1e4, self.rate_limit_mbps(reference_mbps) * 1e6)
+        if self.control == "bytes":
+            return np.clip(windows * factors if self.relative else actions, mss, most * mss)
+        return np.clip(windows / mss * factors if self.relative else actions, 1.0, most)
 
 
 def observation_space() -> gymnasium.spaces.Box:

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from fleetfoot.errors import UsageError
-from fleetfoot.gym.env import FIELDS, mean_rtt, observation_space, observations, task_of
+from fleetfoot.gym.env import FIELDS, Reward, mean_rtt, observation_space, observations, task_of
 from fleetfoot.scenario import Scenario
 
 __all__ = ["BottleneckVectorEnv"]
@@ -88,17 +88,14 @@ class BottleneckVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], ND
         if before is None:
             raise UsageError("reset comes before the first step")
         seen = self._seen
-        values = [
-            self._task.decided(float(action), mss, window, rate, self._reference_mbps)
-            for action, mss, window, rate in zip(
-                np.asarray(actions).reshape(self.num_envs),
-                seen[:, _AT["mss_bytes"]],
-                seen[:, _AT["window_bytes"]],
-                seen[:, _AT["pacing_rate_bps"]],
-                strict=True,
-            )
-        ]
-        numbers, over = self._flows.step_all(values)
+        values = self._task.decided_all(
+            np.asarray(actions, np.float64).reshape(self.num_envs),
+            seen[:, _AT["mss_bytes"]],
+            seen[:, _AT["window_bytes"]],
+            seen[:, _AT["pacing_rate_bps"]],
+            self._reference_mbps,
+        )
+        numbers, over = self._flows.step_all(values.tolist())
         self._seen = np.frombuffer(numbers).reshape(seen.shape).copy()
         self._over = np.array(over, np.bool_)
         results: dict[int, Any] = {}
@@ -108,11 +105,15 @@ class BottleneckVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], ND
         for place in np.flatnonzero(self._over):
             results[int(place)] = json.loads(self._flows.result(int(place)) or "{}")
         infos = self._infos()
-        rewards = np.zeros(self.num_envs)
-        for place in np.flatnonzero(~before):
-            rewards[place] = self._task.reward({name: column[place] for name, column in infos.items()})
-        for place, result in results.items():
-            infos = self._add_info(infos, {"result": result}, place)
+        reward = self._task.reward
+        if isinstance(reward, Reward):
+            rewards = np.where(before, 0.0, reward.of_many(infos))
+        else:
+            rewards = np.zeros(self.num_envs)
+            for place in np.flatnonzero(~before):
+                rewards[place] = reward({name: column[place] for name, column in infos.items()})
+        for index, result in results.items():
+            infos = self._add_info(infos, {"result": result}, index)
         return observations(self._seen), rewards, np.zeros(self.num_envs, np.bool_), self._over.copy(), infos
 
     def _seed(self) -> int:

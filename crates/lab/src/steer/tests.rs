@@ -118,6 +118,28 @@ fn the_same_decisions_give_the_same_run() {
 }
 
 #[test]
+fn a_run_does_not_depend_on_how_often_it_stops() {
+    let played = |each| {
+        let mut run = Steered::new(&resolved(LINE), "flow", 1, each, false).expect("it can be steered");
+        let mut stops = 0;
+        while !run.has_ended() {
+            run.step(Decision::NONE).expect("nothing fails");
+            stops += 1;
+        }
+        (run.output().expect("it is over"), stops)
+    };
+    let ((often, many), (seldom, few)) = (played(Each::Ack), played(Each::RoundTrip));
+    assert!(many > 4 * few, "{many} {few}");
+    assert_eq!(measured(&often, LINE), measured(&seldom, LINE));
+    for (often, seldom) in often.links.iter().zip(&seldom.links) {
+        assert_eq!(often.packets, seldom.packets);
+        assert_eq!(often.queue_delay.counts(), seldom.queue_delay.counts());
+        assert_eq!(often.busy, seldom.busy);
+    }
+    assert_eq!(often.groups[0].flows, seldom.groups[0].flows);
+}
+
+#[test]
 fn a_decision_each_round_trip_comes_once_each_round_trip() {
     let mut run =
         Steered::new(&resolved(LINE), "flow", 1, Each::RoundTrip, false).expect("it can be steered");
