@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import pickle
+import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -400,3 +403,39 @@ def test_registered_classes_are_listed_and_go() -> None:
     assert fleetfoot.unregister("line")
     assert not fleetfoot.unregister("line")
     assert list(fleetfoot.registered()) == ["half"]
+
+
+def test_runs_in_threads_do_not_disturb_each_other() -> None:
+    fleetfoot.register(Half)
+    fleetfoot.register(Breaks)
+    line = fleetfoot.Scenario.from_dict(LINE)
+    half, broken = (line.with_({"tcp.congestion_control": name}) for name in ("half", "breaks"))
+    alone = {seed: rows(half, seed) for seed in (1, 2)}
+    with ThreadPoolExecutor(4) as pool:
+        good = [pool.submit(rows, half, seed) for seed in (1, 2, 1, 2)]
+        bad = [pool.submit(rows, broken, seed) for seed in (1, 2)]
+    assert [run.result() for run in good] == [alone[seed] for seed in (1, 2, 1, 2)]
+    for run in bad:
+        with pytest.raises(fleetfoot.RunError, match=r"Breaks\.on_loss failed"):
+            run.result()
+
+
+def test_another_process_says_where_the_class_is_to_be_registered() -> None:
+    fleetfoot.register(Half)
+    scenario = fleetfoot.Scenario.from_dict(LINE).with_({"tcp.congestion_control": "half"})
+    code = "import pickle, sys; pickle.load(sys.stdin.buffer)"
+    worker = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps(scenario), capture_output=True, check=False
+    )
+    said = worker.stderr.decode()
+    assert worker.returncode == 1
+    assert "unknown congestion control `half`" in said
+    assert "in each process anew" in said
+
+
+def test_registered_classes_are_among_the_mechanisms() -> None:
+    fleetfoot.register(Half)
+    (mine,) = (one for one in fleetfoot.mechanisms() if one.name == "half")
+    assert mine.family == "python"
+    assert mine.set == {"tcp.congestion_control": "half"}
+    assert mine.document == "Adds a segment for each acknowledgment."

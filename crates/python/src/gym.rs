@@ -3,6 +3,7 @@
 use crate::error::{RunError, guarded, of_scenario, usage};
 use crate::scenario::Scenario;
 use fleetfoot_core::units::{Bytes, Rate};
+use fleetfoot_lab::run;
 use fleetfoot_lab::scenario::{Resolved, Setting};
 use fleetfoot_lab::steer::{self, Decision, Each, Seen};
 use fleetfoot_sim::output::{LinkOutput, RunOutput};
@@ -286,6 +287,7 @@ fn document(resolved: &Resolved, output: &RunOutput) -> serde_json::Value {
         "groups": groups.collect::<Vec<_>>(),
         "links": links.collect::<Vec<_>>(),
         "measured_s": measured,
+        "digest": run::digest(output),
     })
 }
 

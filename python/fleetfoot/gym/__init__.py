@@ -26,8 +26,8 @@ from fleetfoot.errors import MissingExtraError
 
 try:
     import gymnasium
-except ModuleNotFoundError as error:
-    raise MissingExtraError("fleetfoot.gym needs gymnasium: pip install 'fleetfoot[gym]'") from error
+except ModuleNotFoundError as _error:
+    raise MissingExtraError("fleetfoot.gym needs gymnasium: pip install 'fleetfoot[gym]'") from _error
 
 from fleetfoot.gym.env import OBSERVATION, BottleneckEnv, Reward
 from fleetfoot.gym.vector import BottleneckVectorEnv

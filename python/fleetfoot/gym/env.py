@@ -299,7 +299,8 @@ class BottleneckEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     ``window_bytes``, ``pacing_rate_bps``, ``mss_bytes``, ``reference_bps``, ``recovering``,
     ``window_limited``; of ``reset``, ``seed``, that of the simulator. After the last step ``result``:
     goodput of each traffic (bit/s), and of each direction of each link the mean and 95th percentile of the
-    wait (s), packets found waiting, utilisation and drops.
+    wait (s), packets found waiting, utilisation and drops. ``digest`` is a hash of all that the run
+    measured.
 
     An episode is truncated at its end; none is terminated. The seed of an episode comes from ``np_random``:
     the same seed gives the same episode for the same decisions. Without cross traffic and randomness in the

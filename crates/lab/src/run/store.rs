@@ -78,6 +78,17 @@ impl Store {
     }
 }
 
+/// The hash of everything that a run measured, hexadecimal: runs with the same hash have the same results. How many events the
+/// engine took for them is left out.
+pub fn digest(output: &RunOutput) -> String {
+    let measured = RunOutput {
+        events: 0,
+        ..output.clone()
+    };
+    let bytes = postcard::to_stdvec(&measured).expect("a result has only values that can be written");
+    blake3::hash(&bytes).to_hex().to_string()
+}
+
 /// Writes `bytes` to `path` by way of another name: the file is there whole or not at all.
 ///
 /// # Errors
