@@ -10,7 +10,7 @@ __all__ = [
     "Ack",
     "Comparison",
     "Connection",
-    "Context",
+    "QueueContext",
     "Event",
     "Limit",
     "Link",
