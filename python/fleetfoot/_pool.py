@@ -110,9 +110,7 @@ class Executed:
         """The futures that are done."""
         return futures.wait(handles, timeout, futures.FIRST_COMPLETED).done
 
-    def result(
-        self, handle: futures.Future[bytes | None], task: bytes
-    ) -> bytes | futures.Future[bytes | None]:
+    def result(self, handle: futures.Future[bytes | None], task: bytes) -> bytes | futures.Future[bytes | None]:
         """The result, or a future of the same task with the description."""
         try:
             made = handle.result()

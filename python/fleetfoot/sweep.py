@@ -223,16 +223,9 @@ class Sweep:
     def _repr_html_(self) -> str:
         rows = [
             ("Points", f"{len(self.points)}"),
-            *(
-                (column, unit)
-                for column, unit in ((axis[1], _values(self, axis[0])) for axis in self._native.axes)
-            ),
+            *((column, unit) for column, unit in ((axis[1], _values(self, axis[0])) for axis in self._native.axes)),
             ("Runs", f"{self.counts['computed']} computed, {self.counts['reused']} reused"),
-            *(
-                (name.capitalize(), str(self.counts[name]))
-                for name in ("wide", "failed", "open")
-                if self.counts[name]
-            ),
+            *((name.capitalize(), str(self.counts[name])) for name in ("wide", "failed", "open") if self.counts[name]),
             *(("Best", line.removeprefix("Best ")) for line in self.best),
             ("Report", str(self.folder / "report.html")),
         ]
@@ -351,9 +344,7 @@ def sweep(
         raise UsageError('address has no effect without engine="ray"')
     if jobs < 0 or (jobs and engine != "local"):
         raise UsageError('jobs is a number of threads, and has an effect with engine="local" only')
-    lists = [
-        (path, [values] if isinstance(values, str) else list(values)) for path, values in (set or {}).items()
-    ]
+    lists = [(path, [values] if isinstance(values, str) else list(values)) for path, values in (set or {}).items()]
     more = {
         "sample": sample,
         "only": _list(only),
@@ -416,9 +407,7 @@ class _Told:
     ) -> None:
         self._sweeping = sweeping
         self._listener = progress if callable(progress) else None
-        self._bar = (
-            _library("tqdm", "tqdm", "notebook").tqdm(desc=title, unit="run") if progress is True else None
-        )
+        self._bar = _library("tqdm", "tqdm", "notebook").tqdm(desc=title, unit="run") if progress is True else None
         self._last: tuple[int, int, int, int] | None = None
         self.listens = self._listener is not None or self._bar is not None
 

@@ -16,8 +16,6 @@ def run_program(
     program = Path(os.environ.get("FLEETFOOT_PROGRAM") or Path(__file__).parents[2] / "target/ci/fleetfoot")
     if not program.is_file():
         pytest.skip("the program was not built: cargo build --profile ci, or FLEETFOOT_PROGRAM=PATH")
-    made = subprocess.run(
-        [program, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
+    made = subprocess.run([program, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     assert made.returncode == code, made.stderr
     return made

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +47,10 @@ class Cluster:
     def __init__(self) -> None:
         self._nodes: list[subprocess.Popen[bytes]] = []
         self.address = "127.0.0.1:26379"
-        self._start("--head", "--node-ip-address=127.0.0.1", "--port=26379", "--include-dashboard=false")
+        # A folder of its own: what Ray leaves in the usual one would be taken for a cluster. Sockets need a short path.
+        self._folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+        head = ["--head", "--node-ip-address=127.0.0.1", "--port=26379", "--include-dashboard=false"]
+        self._start(*head, f"--temp-dir={self._folder}")
         self.second = self._start(f"--address={self.address}", "--node-ip-address=127.0.0.2")
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
@@ -71,6 +76,7 @@ class Cluster:
         for node in reversed(self._nodes):
             if node.poll() is None:
                 self.kill(node)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _descendants(pid: int) -> list[int]:

@@ -153,7 +153,7 @@ def test_values_of_python_and_files_of_values(tmp_path: Path) -> None:
 def test_mistakes_are_named_before_anything_runs(line: fleetfoot.Scenario, tmp_path: Path) -> None:
     out = tmp_path / "sweep"
 
-    def mistake(kind: type[Exception], match: str, **arguments: Any) -> None:  # noqa: ANN401
+    def mistake(kind: type[Exception], match: str, **arguments: Any) -> None:
         with pytest.raises(kind, match=match):
             fleetfoot.sweep(line, out=out, **arguments)
         assert not out.exists()
@@ -186,11 +186,11 @@ class Same(fleetfoot.Controller):
     NAME = "same"
     PARAMETERS: ClassVar = {"segments": fleetfoot.Parameter(8, "The window in segments.")}
 
-    def __init__(self, parameters: dict[str, Any], connection: Any) -> None:  # noqa: ANN401
+    def __init__(self, parameters: dict[str, Any], connection: Any) -> None:
         super().__init__(parameters, connection)
         self.window = connection.mss * parameters["segments"]
 
-    def on_ack(self, now: float, ack: Any) -> None:  # noqa: ANN401
+    def on_ack(self, now: float, ack: Any) -> None:
         """Keep it."""
 
 
@@ -214,13 +214,45 @@ def test_mechanisms_of_this_process_are_swept_here_and_refused_elsewhere(
         fleetfoot.unregister("same")
 
 
+class Fragile(Same):
+    """The same window all the time; while it is broken it fails where the window is large."""
+
+    NAME = "fragile"
+    broken: ClassVar[bool] = True
+
+    def on_ack(self, now: float, ack: Any) -> None:
+        """Keep it, or break."""
+        super().on_ack(now, ack)
+        if Fragile.broken and self.window > 10 * 1500:
+            raise ValueError("it broke")
+
+
+def test_failed_runs_are_kept_and_made_again_when_asked(line: fleetfoot.Scenario, tmp_path: Path) -> None:
+    fleetfoot.register(Fragile)
+    try:
+        kinds = [{"kind": "fragile", "segments": segments} for segments in (2, 20)]
+        sets = {"tcp.congestion_control": kinds}
+        out = tmp_path / "sweep"
+        Fragile.broken = True
+        first = fleetfoot.sweep(line, set=sets, out=out)
+        assert (first.counts["computed"], first.counts["done"], first.counts["failed"]) == (4, 1, 1)
+        assert "it broke" in first.failures[0]["reason"]
+        Fragile.broken = False
+        same = fleetfoot.sweep(line, set=sets, out=out)
+        assert (same.counts["computed"], same.counts["reused"], same.counts["failed"]) == (0, 4, 1)
+        again = fleetfoot.sweep(line, set=sets, out=out, retry=True)
+        assert (again.counts["computed"], again.counts["reused"], again.counts["failed"]) == (2, 2, 0)
+    finally:
+        fleetfoot.unregister("fragile")
+
+
 class Broken(futures.Executor):
     """Runs some tasks and then breaks."""
 
     def __init__(self, tasks: int) -> None:
         self._left = tasks
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:  # noqa: ANN401
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
         future: futures.Future[Any] = futures.Future()
         self._left -= 1
         if self._left < 0:
