@@ -82,9 +82,7 @@ def test_as_checked_in(path: Path) -> None:
             assert before is not None
             assert before["cell_type"] == "markdown", cell["id"]
     text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-    assert path.read_text(encoding="utf-8") == text, (
-        "not as `json.dumps(notebook, indent=1, ensure_ascii=False)`"
-    )
+    assert path.read_text(encoding="utf-8") == text, "not as `json.dumps(notebook, indent=1, ensure_ascii=False)`"
     for link in re.findall(r"\]\(([^)#:]+)[^):]*\)", "".join("".join(cell["source"]) for cell in cells)):
         assert (FOLDER / link).exists(), link
 
