@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -121,8 +122,8 @@ def test_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
                 assert output.name == "stdout", (cell.id, output.text)
                 assert "Traceback" not in output.text, cell.id
                 continue
-            if "image/svg+xml" in output.data:
-                assert "<svg" in output.data["image/svg+xml"], cell.id
+            svg, png = output.data.get("image/svg+xml", ""), output.data.get("image/png", "")
+            if "<svg" in svg or base64.b64decode(png).startswith(b"\x89PNG"):
                 drawings += 1
             elif "<table" in output.data.get("text/html", ""):
                 tables += 1
