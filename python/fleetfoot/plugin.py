@@ -316,8 +316,8 @@ def register(cls: Any = None, *, name: str = "") -> Any:
     its attributes and what its methods refer to in its module. Other processes do not know it
     (`docs/python-mechanisms.md`, Processes).
 
-    **It is slow**: a call of Python for each acknowledgment or packet, one thread at a time. A run with a
-    controller takes several times, with a queue ten times and more of the time of a built-in one
+    **It is slow**: a call of Python for each acknowledgment or packet, one thread at a time. A run of one
+    flow takes twice the time and more with a controller, five times and more with a queue
     (`docs/python-mechanisms.md` has the measurements).
 
     Args:

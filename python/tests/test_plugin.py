@@ -67,12 +67,12 @@ def example(name: str) -> ModuleType:
     return module
 
 
-def measured(settings: dict[str, Any] | None = None, seed: int = 1) -> Any:
-    """All rows of a run's result."""
+def measured(settings: dict[str, Any] | None = None, seed: int = 1) -> str:
+    """A run's result, with a digest of everything that it measured."""
     return rows(fleetfoot.Scenario.from_dict(LINE).with_(settings or {"run.duration": "10001 ms"}), seed)
 
 
-def rows(scenario: fleetfoot.Scenario, seed: int) -> Any:
+def rows(scenario: fleetfoot.Scenario, seed: int) -> str:
     return _native.Steered(scenario._inner, "flow", 1, "rtt", "packets", 1).baseline(0, None, seed)
 
 
@@ -146,14 +146,14 @@ def test_the_learned_window_fills_the_line_with_less_waiting_than_reno() -> None
     assert goodput(table) > 0.9 * goodput(reno)
 
 
-def link(result: Any) -> dict[str, Any]:
+def link(result: str) -> dict[str, Any]:
     (found,) = (
         one for one in json.loads(result)["links"] if one["name"] == "bottleneck" and one["direction"] == "forward"
     )
     return dict(found)
 
 
-def goodput(result: Any) -> float:
+def goodput(result: str) -> float:
     return float(sum(group["goodput_bps"] for group in json.loads(result)["groups"]))
 
 

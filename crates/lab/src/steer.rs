@@ -41,7 +41,7 @@ pub enum Each {
 pub struct Decision {
     /// The congestion window; at least one segment is taken.
     pub window: Option<Bytes>,
-    /// The rate at which packets leave.
+    /// The rate at which packets leave, payload counted.
     pub rate: Option<Rate>,
 }
 

@@ -277,8 +277,8 @@ class BottleneckEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         duration_s: Virtual time of an episode, s. With a scenario, its ``run.duration`` counts.
         step: ``"rtt"``: a decision each round trip; ``"ack"``: with every acknowledgment. And with every
             timeout.
-        control: ``"packets"`` or ``"bytes"``: the window; ``"pacing_rate"``: the rate in Mbit/s, below a
-            window of ``max_window_packets``.
+        control: ``"packets"`` or ``"bytes"``: the window; ``"pacing_rate"``: the rate of payload in Mbit/s,
+            below a window of ``max_window_packets``.
         relative: The action, from -1 to 1, is the power of two by which the value in force is multiplied.
         max_window_packets: The largest window.
         max_rate_mbps: The largest pacing rate, Mbit/s; ``None``: twice the reference rate.
