@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import struct
 from typing import TYPE_CHECKING, Any
 
-from fleetfoot.errors import UsageError
+from fleetfoot.errors import MissingExtraError, UsageError
 from fleetfoot.table import _library
 
 if TYPE_CHECKING:
@@ -51,6 +52,27 @@ class Chart:
         made: altair.TopLevelMixin = _library("altair", "notebook").Chart.from_dict(self._spec)
         return made
 
+    def to_png(self, scale: float = 2.0) -> bytes:
+        """The drawing as a PNG file, made without a browser.
+
+        Args:
+            scale: Pixels for each unit of length of the specification.
+
+        Raises:
+            MissingExtraError: vl-convert-python is not installed.
+        """
+        made: bytes = _library("vl_convert", "notebook").vegalite_to_png(self._spec, scale=scale)
+        return made
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]] | None:
+        # For front ends that do not know Vega-Lite of this version: nearly all.
+        try:
+            png = self.to_png()
+        except MissingExtraError:
+            return None
+        width, height = struct.unpack(">II", png[16:24])
+        return png, {"width": width // 2, "height": height // 2}
+
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
         return {_MIME: self._spec, "text/plain": repr(self)}
 
@@ -77,4 +99,4 @@ class Charts(list[Chart]):
         from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 
         for chart in self:
-            display(chart)
+            display(chart)  # type: ignore[no-untyped-call,unused-ignore]

@@ -85,6 +85,10 @@ def test_charts_are_those_of_the_report(compared: fleetfoot.Result) -> None:
         drawn: Any = chart.to_altair()
         assert drawn.to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
         assert chart._repr_mimebundle_()["application/vnd.vegalite.v6+json"] == spec
+        drawn_png = chart._repr_png_()
+        assert drawn_png is not None
+        assert drawn_png[0].startswith(b"\x89PNG")
+        assert 300 < drawn_png[1]["width"] < 1500, chart.id
     assert compared.plot().id == "change"
     assert compared.plot("delay").id == "delay"
     with pytest.raises(fleetfoot.UsageError, match="there are: change"):
