@@ -20,6 +20,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_core::{cc, queue as core_queue};
 use fleetfoot_lab::plugins::{self, Mechanism};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 use queue::PythonQueue;
@@ -44,6 +45,14 @@ impl Class {
 
     /// Reports an exception in `method`: the class, the method and the line of the source.
     fn fail(&self, py: Python<'_>, method: &str, now: Option<Instant>, error: &PyErr) {
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            // Python raised it here because this is the main thread: whoever waits for the run is to get it.
+            let _ = py
+                .import("_thread")
+                .and_then(|thread| thread.call_method0("interrupt_main"));
+            plugins::fail(String::from("interrupted"));
+            return;
+        }
         let at = now
             .map(|now| format!(" at {:.6} s", now.as_secs_f64()))
             .unwrap_or_default();
