@@ -199,7 +199,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
         shorter(plan, versus),
         harm_words(plan, versus)
     ));
-    text.push_str(&equals(recommended));
+    text.push_str(&equals(recommended, plan.choice().search.is_some()));
     if let Some(jittered) = &document.jittered
         && !jittered.holds
     {
@@ -241,6 +241,9 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
             " {refuted} saves more here, less its harm, but is no win with {}.",
             changes.collect::<Vec<_>>().join(", nor with ")
         ));
+    }
+    if plan.choice().search.is_some() && document.interrupted {
+        text.push_str(" The search was interrupted: not every network near this one was tried.");
     }
     text.push_str(&elsewhere(plan, variants, variant));
     text
@@ -402,7 +405,7 @@ fn share(ratio: &Ratio) -> String {
     }
 }
 
-fn equals(recommended: &Recommended) -> String {
+fn equals(recommended: &Recommended, searched: bool) -> String {
     let mut text = match recommended.equals.as_slice() {
         [] => String::from(" Nothing else is equal to it"),
         [only] => format!(" Equal within error: {only}"),
@@ -414,7 +417,11 @@ fn equals(recommended: &Recommended) -> String {
         ),
     };
     text.push_str(&format!(", {}", words::how_sure(recommended)));
-    text.push('.');
+    text.push_str(if searched {
+        "; the search had other seeds, so chance did not choose it."
+    } else {
+        "."
+    });
     text
 }
 
@@ -438,6 +445,13 @@ fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option
     others.sort_by_key(|variant| variant.versus.as_ref().map_or(u64::MAX, |versus| versus.rank));
     let best = others.first()?;
     Some((own, words::in_short(&best.name, best.versus.as_ref()?)))
+}
+
+/// The answer of a search that was left with nothing to try.
+pub(super) fn nothing_to_try() -> String {
+    String::from(
+        "Nothing is recommended: of what may be changed, nothing applies here or changes anything. Without --control and --only-linux more is tried.",
+    )
 }
 
 /// The answer where what is best here is not among the best near here.

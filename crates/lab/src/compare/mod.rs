@@ -2,6 +2,7 @@
 //! it holds near the described network ([`sensitivity`]).
 
 mod answer;
+pub mod exhaustive;
 mod fair;
 pub(crate) mod groups;
 mod harm;
@@ -15,6 +16,7 @@ pub mod search;
 mod senders;
 pub mod sensitivity;
 mod significance;
+pub mod space;
 pub mod study;
 #[cfg(test)]
 mod tests;
@@ -96,6 +98,7 @@ fn conclude(plan: &Plan, rows: &ranking::Rows, batch: &Batch, comparison: &mut C
     let document = &mut comparison.document;
     document.timing = Some(timing(batch));
     document.answer = match plan.variants.len() {
+        1 if plan.choice().search.is_some() && !document.interrupted => answer::nothing_to_try(),
         1 => groups::answer(&document.variants[0]),
         _ => answer::answer(plan, rows, document),
     };

@@ -1,8 +1,8 @@
 //! What to run: the scenario as described and what it is compared with.
 
 use super::place::{self, Place, contained, named};
-use super::search::Wish;
 use super::senders::{group_side, senders};
+use super::space::Wish;
 use crate::identity;
 use crate::mechanisms::{self, Mechanism};
 use crate::result::{Inapplicable, RunData, Senders, Standing};
@@ -356,8 +356,8 @@ impl Plan {
         for candidate in self.choice.candidates.clone() {
             self.add_candidate(&candidate)?;
         }
-        if !self.choice.candidates.is_empty() {
-            return Ok(());
+        if !self.choice.candidates.is_empty() || self.choice.search.is_some() {
+            return Ok(()); // A search that is left with nothing has nothing to run.
         }
         let named: Vec<_> = self.scenario.variants().to_vec();
         if let Some(wanted) = self.wanted()? {

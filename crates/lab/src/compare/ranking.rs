@@ -1,6 +1,7 @@
 //! Variants against the first one: ratios, harm, significance over the whole table, tiers, order.
 //!
-//! Within a tier, what the user can turn on stands before what cannot be had, then the least harm, then the least effort.
+//! Within a tier, what the user can turn on stands before what cannot be had, a mechanism before a pair that contains it, then the
+//! least harm, then the least effort.
 
 use super::groups::goodput;
 use super::harm::Fair;
@@ -27,6 +28,8 @@ pub(super) struct Rows {
     pub(super) open: usize,
     /// Whether every seed of the baseline gave the same run.
     pub(super) same_seeds: bool,
+    /// Time saved less harm of each variant but the first; `None` where nobody waits, or more of those who wait wait in vain.
+    pub(super) nets: Vec<Option<Net>>,
 }
 
 /// Order of the table.
@@ -147,8 +150,11 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         let more = tier.map_or(0.0, |tier| harm(index) - least(tier));
         let more = if more <= SAME_HARM { 0.0 } else { more };
         let nowhere = tier.is_some() && !turn_on::can_be_had(plan, index + 1);
+        // What contains another of the tier is more to do and no better.
+        let contains = tier.is_some()
+            && (0..others.len()).any(|other| tier_of(other) == tier && is_part(plan, other + 1, index + 1));
         (
-            (classes[index], tier.unwrap_or(u64::MAX), nowhere),
+            (classes[index], tier.unwrap_or(u64::MAX), nowhere, contains),
             more,
             effort(plan, index + 1),
             -net,
@@ -201,17 +207,30 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
             .collect(),
         open: ladder.open + hopefuls.len(),
         same_seeds,
+        nets: rows
+            .into_iter()
+            .map(|row| row.net.filter(|_| !row.unfinished))
+            .collect(),
     }
 }
 
-/// How hard the variant is to turn on; parts that only Fleetfoot has last.
-fn effort(plan: &Plan, index: usize) -> u8 {
-    let mechanisms = &plan.variants[index].mechanisms;
-    mechanisms
+/// Whether `one` is some of the mechanisms of `whole`, or the same without the other value of a parameter.
+fn is_part(plan: &Plan, one: usize, whole: usize) -> bool {
+    let [one, whole] = [one, whole].map(|index| &plan.variants[index]);
+    let contained = one
+        .mechanisms
         .iter()
-        .map(|mechanism| mechanism.effort as u8)
-        .max()
-        .unwrap_or(u8::MAX)
+        .all(|part| whole.mechanisms.iter().any(|own| own.name == part.name));
+    let fewer = one.mechanisms.len() < whole.mechanisms.len() || whole.tuned.is_some();
+    !one.mechanisms.is_empty() && one.tuned.is_none() && contained && fewer
+}
+
+/// How hard the variant is to turn on, parts that only Fleetfoot has last; then how much there is to change.
+fn effort(plan: &Plan, index: usize) -> (u8, usize) {
+    let planned = &plan.variants[index];
+    let hardest = planned.mechanisms.iter().map(|mechanism| mechanism.effort as u8);
+    let changes = planned.mechanisms.len() + usize::from(planned.tuned.is_some());
+    (hardest.max().unwrap_or(u8::MAX), changes)
 }
 
 /// Who saves less is not worth a change: nobody notices it.

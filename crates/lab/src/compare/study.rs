@@ -150,7 +150,8 @@ pub(super) fn decide(
     if extent.sensitivity && !total.interrupted {
         sensitivity(&plan, &described, &mut comparison, &mut total, run)?;
     }
-    if extent.only_what_holds && !total.interrupted {
+    if extent.only_what_holds {
+        // Of an interrupted check what it got to counts.
         super::answer::keep_what_holds(&plan, &mut comparison.document);
     }
     comparison.document.interrupted = total.interrupted;

@@ -1,0 +1,169 @@
+//! What `recommend` can recommend: variants of the file, mechanisms, registered pairs, every change of senders with every queue, and
+//! the parameters of each queue mechanism halved and doubled, one at a time.
+
+use super::Plan;
+use super::plan::{Candidate, Planned};
+use crate::mechanisms::{self, Effort, Mechanism};
+use crate::scenario::Scenario;
+use fleetfoot_core::parameter::{Parameter, ParameterKind, Value};
+
+/// Where the user has power.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Control {
+    /// Over hosts that send.
+    Sender,
+    /// Over queues of routers.
+    Router,
+    /// Over both.
+    #[default]
+    Both,
+}
+
+/// What may be recommended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// Where.
+    pub control: Control,
+    /// Only what a released Linux kernel has.
+    pub only_linux: bool,
+}
+
+impl Wish {
+    /// Whether this mechanism may be part of an answer.
+    fn allows(self, mechanism: &Mechanism) -> bool {
+        let queues = mechanism.changes_queues();
+        let senders = mechanism.changes_senders();
+        let where_ = match self.control {
+            Control::Both => true,
+            Control::Sender => !queues,
+            Control::Router => !senders,
+        };
+        where_ && (!self.only_linux || mechanism.effort < Effort::Patch)
+    }
+}
+
+/// What is tried first: variants of the file and mechanisms, one alone or as registered pairs.
+pub fn candidates(scenario: &Scenario, wish: Wish) -> Vec<Candidate> {
+    let alone = |names: Vec<&'static str>| Candidate {
+        variant: None,
+        mechanisms: names,
+        tuned: None,
+    };
+    let of_file = scenario.variants().iter().map(|variant| Candidate {
+        variant: Some(variant.name.clone()),
+        mechanisms: Vec::new(),
+        tuned: None,
+    });
+    let single = mechanisms::ENTRIES
+        .iter()
+        .filter(|mechanism| wish.allows(mechanism))
+        .map(|mechanism| alone(vec![mechanism.name]));
+    let allowed = |name: &str| mechanisms::find(name).is_some_and(|mechanism| wish.allows(mechanism));
+    let pairs = mechanisms::PAIRS
+        .iter()
+        .filter(|(first, second)| allowed(first) && allowed(second))
+        .map(|&(first, second)| alone(vec![first, second]));
+    let everything = wish == Wish::default();
+    of_file
+        .filter(|_| everything)
+        .chain(single)
+        .chain(pairs)
+        .collect()
+}
+
+/// A change of senders and a queue together.
+pub(super) fn joined(sender: &'static str, queue: &'static str) -> Candidate {
+    Candidate {
+        variant: None,
+        mechanisms: vec![sender, queue],
+        tuned: None,
+    }
+}
+
+/// The mechanism that a candidate is, if it is one alone as it is registered.
+pub(super) fn single(candidate: &Candidate) -> Option<&'static Mechanism> {
+    match (candidate.mechanisms.as_slice(), &candidate.tuned) {
+        ([one], None) => mechanisms::find(one),
+        _ => None,
+    }
+}
+
+/// Whether a mechanism changes queues and nothing else, or senders and nothing else: such two can be joined.
+pub(super) fn changes_only(mechanism: &Mechanism, queues: bool) -> bool {
+    mechanism.changes_queues() == queues && mechanism.changes_senders() != queues
+}
+
+/// A single mechanism with one parameter of its queue halved or doubled: as many candidates as its range has room for.
+pub(super) fn tuned(plan: &Plan, planned: &Planned) -> Vec<Candidate> {
+    let [mechanism] = planned.mechanisms.as_slice() else {
+        return Vec::new();
+    };
+    let link = planned
+        .places
+        .first()
+        .and_then(|&place| plan.places[place].links.first());
+    let Some(&link) = link.filter(|_| planned.tuned.is_none()) else {
+        return Vec::new();
+    };
+    let values = &planned.resolved.spec.links[link].queue_values;
+    let parameters = values.table().iter();
+    parameters
+        .flat_map(|parameter| {
+            let changed = near(parameter, values.value(parameter.name)).into_iter();
+            changed.map(|value| Candidate {
+                variant: None,
+                mechanisms: vec![mechanism.name],
+                tuned: Some((parameter.name, value)),
+            })
+        })
+        .collect()
+}
+
+/// Everything that a search can meet in the network of `singles`, the plan of its first candidates.
+pub(super) fn whole(singles: &Plan, wish: Wish) -> Vec<Candidate> {
+    let mut all = candidates(&singles.scenario, wish);
+    let only = |queues: bool| {
+        let entries = mechanisms::ENTRIES.iter();
+        entries.filter(move |one| wish.allows(one) && changes_only(one, queues))
+    };
+    if wish.control == Control::Both {
+        for sender in only(false) {
+            all.extend(only(true).map(|queue| joined(sender.name, queue.name)));
+        }
+    }
+    all.extend(
+        singles
+            .variants
+            .iter()
+            .flat_map(|planned| tuned(singles, planned)),
+    );
+    all
+}
+
+/// Half and double of a parameter's value, as far as its range has them.
+fn near(parameter: &Parameter, value: Value) -> Vec<toml::Value> {
+    let text = |value: Value| toml::Value::String(super::shown(value));
+    [0.5, 2.0]
+        .into_iter()
+        .filter_map(|factor| match (parameter.kind, value) {
+            (ParameterKind::Duration(low, high), Value::Duration(span)) => {
+                let changed = fleetfoot_core::time::Duration::from_secs_f64(span.as_secs_f64() * factor);
+                (low <= changed && changed <= high && changed != span).then(|| text(Value::Duration(changed)))
+            }
+            (ParameterKind::Bytes(low, high), Value::Bytes(bytes)) => {
+                let changed = fleetfoot_core::units::Bytes((bytes.get() as f64 * factor) as u64);
+                (low <= changed && changed <= high && changed != bytes).then(|| text(Value::Bytes(changed)))
+            }
+            (ParameterKind::Number(low, high), Value::Number(number)) => {
+                let changed = number * factor;
+                ((low..=high).contains(&changed) && changed != number).then_some(toml::Value::Float(changed))
+            }
+            (ParameterKind::Integer(low, high), Value::Integer(number)) => {
+                let changed = (number as f64 * factor) as u64;
+                let fits = (low..=high).contains(&changed) && changed != number;
+                fits.then(|| toml::Value::Integer(i64::try_from(changed).unwrap_or(i64::MAX)))
+            }
+            _ => None,
+        })
+        .collect()
+}
