@@ -7,8 +7,7 @@ use crate::output::Common;
 use crate::session::{BatchFlags, command};
 use clap::{Args, ValueEnum};
 use fleetfoot_lab::compare::Choice;
-use fleetfoot_lab::compare::search::recommend;
-use fleetfoot_lab::compare::space::{Control, Wish, candidates};
+use fleetfoot_lab::compare::search::{Control, Wish, candidates, recommend};
 use std::path::PathBuf;
 
 /// Flags of `recommend`.
