@@ -64,10 +64,10 @@ pub fn candidates(scenario: &Scenario, wish: Wish) -> Vec<Candidate> {
         .filter(|(first, second)| allowed(first) && allowed(second))
         .map(|&(first, second)| alone(vec![first, second]));
     let everything = wish == Wish::default();
-    of_file
-        .filter(|_| everything)
-        .chain(single)
+    // A variant of the file that is a mechanism is met as the mechanism, which can be joined and tuned.
+    single
         .chain(pairs)
+        .chain(of_file.filter(|_| everything))
         .collect()
 }
 
