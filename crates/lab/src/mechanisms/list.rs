@@ -386,7 +386,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("nagle-off", Acknowledgments, Tcp, &[("tcp.nagle", Flag(false))])
         .document("Sends small segments at once instead of holding them while data is unacknowledged.", "RFC 896, RFC 9293 3.7.4")
         .evidence("Mogul and Minshall, CCR 2001: together with delayed ACKs holding costs up to a delayed-ACK time per write.")
-        .turn_on("per socket: setsockopt(TCP_NODELAY)"),
+        .turn_on("The program itself: setsockopt(TCP_NODELAY). Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.nagle=false (docs/proxy.md)"),
     entry("super-packets", SuperPackets, QueueAndTcp, &[(QUEUE, Text("superpacket")), (SUPER, Text("burst"))])
         .document("Senders mark the packets of one burst as a super-packet, up to 10; the bottleneck admits the first only if there is room for the longest, keeps room for the others, and refuses them all if it refused the first. A short transfer's window is lost as a whole or not at all.", "Schinazi, UCB/EECS-2014-80 (2014)")
         .evidence("Its author measured lower mean completion times for 50 simultaneous transfers of 10 and of 100 packets, and judges the gains too small and the scheme unsafe for deployment: few first packets without followers shut the queue.")

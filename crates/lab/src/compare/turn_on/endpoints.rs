@@ -454,9 +454,9 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "Connections do not use marks.",
             "Any Linux.",
         ),
-        ("nagle", "false") => none(
+        ("nagle", "false") => proxied(
             "A program's small writes are sent at once instead of waiting for an answer.",
-            "No command: the program itself sets the socket option TCP_NODELAY on its connections.",
+            "A program of yours sets the socket option TCP_NODELAY on its connections, on any system.",
         ),
         ("fast_open", "true") => of(
             End::Both,
