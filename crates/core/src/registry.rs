@@ -3,7 +3,6 @@
 
 use crate::parameter::{Parameter, Values};
 use alloc::string::String;
-use core::panic::RefUnwindSafe;
 
 /// What a registry knows of one entry.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +104,7 @@ pub struct Plugin<Any: 'static, Context: 'static> {
     pub entry: Entry,
     /// Builds it from values of `entry.parameters`: mostly `Any::Custom`, or a registered one with other parameters. Called once
     /// for each connection or link.
-    pub build: &'static (dyn Fn(&Values, &Context) -> Any + Sync + RefUnwindSafe),
+    pub build: &'static (dyn Fn(&Values, &Context) -> Any + Sync),
 }
 
 impl<Any, Context> Clone for Plugin<Any, Context> {

@@ -22,6 +22,7 @@ thread_local! {
 }
 
 /// A mechanism to [`add`].
+#[derive(Clone, Copy)]
 pub enum Mechanism {
     /// A congestion control.
     Controller(Plugin<AnyController, cc::Config>),
@@ -235,9 +236,9 @@ mod tests {
     #[test]
     fn mechanisms_come_and_go_and_what_was_read_before_keeps_its_own() {
         // As values: the table of the process belongs to the other tests, too.
-        let first = with(Plugins::NONE, of_reno("mine", "//! The first.")).unwrap();
-        let first = with(first, of_drop_tail("line")).unwrap();
-        let second = with(first, of_reno("mine", "//! The second.")).unwrap();
+        let first = with(Plugins::NONE, of_reno("mine", "//! The first.")).expect("the name is free");
+        let first = with(first, of_drop_tail("line")).expect("the name is free");
+        let second = with(first, of_reno("mine", "//! The second.")).expect("the name is free");
         let document = |plugins: Plugins| {
             let entry = AnyController::entry_among(plugins.controllers, "mine");
             entry.and_then(|entry| entry.document().next())
@@ -246,12 +247,12 @@ mod tests {
         assert_eq!(document(first), Some("The first."));
         assert_ne!(first, second);
         // A name means one thing: the queue takes it from the congestion control.
-        let third = with(second, of_drop_tail("mine")).unwrap();
+        let third = with(second, of_drop_tail("mine")).expect("the name is free");
         assert_eq!(document(third), None);
         let names: Vec<&str> = third.entries().map(|entry| entry.name).collect();
         assert_eq!(names, ["line", "mine"]);
         assert_eq!(without(third, "mine").entries().count(), 1);
-        let refused = with(first, of_reno("codel", "//! Mine.")).unwrap_err();
+        let refused = with(first, of_reno("codel", "//! Mine.")).expect_err("the name is taken");
         assert!(refused.contains("`codel` is taken"), "{refused}");
     }
 }

@@ -5,6 +5,7 @@
 //! Ctrl-C too. A failure panics and names the seed; `--seed N --runs 1` repeats it.
 
 use fleetfoot_testkit::soak::{Draw, Outcome};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -43,7 +44,8 @@ fn main() {
     let (mut total, mut connections, mut shown) = (Outcome::default(), 0_u64, begin);
     while total.bytes < goal && connections < runs && !STOP.load(Ordering::Relaxed) {
         let draw = Draw::new(seed, !short && seed.is_multiple_of(4), 10_000_000);
-        let outcome = std::panic::catch_unwind(|| {
+        // Nothing of a draw that panicked is used again.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
             let mut shown = shown;
             draw.run(|bytes| {
                 if shown.elapsed() > Duration::from_secs(2) {
@@ -56,7 +58,7 @@ fn main() {
                 }
                 !STOP.load(Ordering::Relaxed) && begin.elapsed().as_secs() < seconds
             })
-        });
+        }));
         let Ok(outcome) = outcome else {
             eprintln!("soak: seed {seed} failed: {draw:?}");
             std::process::exit(1);

@@ -289,7 +289,9 @@ impl Search<'_> {
         for (sender, name) in senders.into_iter().enumerate() {
             let few = if sender < JOINED { JOINED } else { 1 };
             for queue in queues.iter().take(few) {
-                self.add(space::joined(name, queue));
+                if !space::is_registered(name, queue) {
+                    self.add(space::joined(name, queue));
+                }
             }
         }
     }

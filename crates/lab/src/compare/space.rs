@@ -80,6 +80,13 @@ pub(super) fn joined(sender: &'static str, queue: &'static str) -> Candidate {
     }
 }
 
+/// Whether these two are a registered pair, which is a candidate from the start.
+pub(super) fn is_registered(one: &str, other: &str) -> bool {
+    mechanisms::PAIRS
+        .iter()
+        .any(|&pair| pair == (one, other) || pair == (other, one))
+}
+
 /// The mechanism that a candidate is, if it is one alone as it is registered.
 pub(super) fn single(candidate: &Candidate) -> Option<&'static Mechanism> {
     match (candidate.mechanisms.as_slice(), &candidate.tuned) {

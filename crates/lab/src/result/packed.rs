@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_was_packed_is_unpacked_whole() {
-        let set = Setting::from_origin("test").with("run.duration", "3 s");
+        let set = Setting::from_origin("test").with("run.duration", "6 s");
         let scenario = Scenario::home_line().and_then(|scenario| scenario.with(&set));
         let choice = Choice {
             only: vec![String::from("codel")],
