@@ -59,29 +59,29 @@ fields! {
 
 /// A number of a [`Seen`].
 trait Number {
-    fn as_number(self) -> f64;
+    fn number(self) -> f64;
 }
 
 impl Number for f64 {
-    fn as_number(self) -> f64 {
+    fn number(self) -> f64 {
         self
     }
 }
 
 impl Number for u64 {
-    fn as_number(self) -> f64 {
+    fn number(self) -> f64 {
         self as f64
     }
 }
 
 impl Number for bool {
-    fn as_number(self) -> f64 {
+    fn number(self) -> f64 {
         f64::from(u8::from(self))
     }
 }
 
 fn number(value: impl Number) -> f64 {
-    value.as_number()
+    value.number()
 }
 
 /// The names of the numbers that a step returns, in their order.

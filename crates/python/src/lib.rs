@@ -9,6 +9,11 @@
 //! `.cargo/config.toml` says that the extension is not linked with libpython. It has no tests of its own (`test = false`), since
 //! only an interpreter can load it: they are in `python/tests`, and `scripts/python.sh` runs them. `make run` does not compile it.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "PyO3 hands arguments of functions over by value, as it made them of Python's objects"
+)]
+
 mod capture;
 mod comparison;
 mod convert;
