@@ -68,7 +68,7 @@ def listening(progress: ProgressLike) -> Iterator[Heard | None]:
 def _bar() -> Iterator[Heard]:
     """A bar of tqdm where it is installed, else a line on standard error at growing intervals."""
     try:
-        from tqdm.auto import tqdm
+        from tqdm import tqdm
     except ImportError:
         yield _lines()
         return
