@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,9 @@ import fleetfoot
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
+# Both nodes and the driver have one token, whatever Ray keeps in the home folder.
+os.environ["RAY_AUTH_MODE"] = "token"
+os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 ray = pytest.importorskip("ray")
 
 AXES: dict[str, Any] = {
