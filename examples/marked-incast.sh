@@ -20,6 +20,7 @@ end() {
     rm -rf "$work"
 }
 trap end EXIT
+trap "exit 1" INT TERM HUP
 in_() { place=$1-$id; shift; ip netns exec "$place" "$@"; }
 start() { place=$1-$id; shift; exec ip netns exec "$place" "$@"; }
 
