@@ -1,4 +1,5 @@
-//! The search that `recommend` saves: every candidate of its space with all seeds. To judge the search by, in tests.
+//! The search that `recommend` saves: every candidate of its space with all seeds. To judge the search by, in tests; the search itself
+//! takes [`planned`] of it.
 
 use super::plan::Candidate;
 use super::space::{self, Wish};
