@@ -1,5 +1,4 @@
-// The script of report.html: draws the charts that the report's tables already tell.
-import embed from "vega-embed";
+// The script of report.html: chooses what charts show, saves them, sorts and filters the table, draws recorded flows.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import "./report.css";
@@ -33,112 +32,174 @@ const system = matchMedia("(prefers-color-scheme: dark)");
 const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
 $("theme").addEventListener("click", () => {
   root.dataset.theme = dark() ? "light" : "dark";
-  drawAll();
+  drawFlows();
 });
-system.addEventListener("change", () => drawAll());
+system.addEventListener("change", () => drawFlows());
 
-// --- charts of Vega-Lite -------------------------------------------------------------------------------------------
+// --- what a chart shows --------------------------------------------------------------------------------------------
 
-const distributions = data.distributions.flatMap((line) =>
-  line.fct_s.map((fct_s, i) => ({
-    variant: data.variants[line.variant], group: line.group, fct_s, share: line.share[i],
-  })));
-const parameters = { visible: data.variants.slice(0, 5) };
-const views = new Map();
-
-function theme(width) {
-  const ink = style("--ink"), quiet = style("--quiet"), line = style("--line");
-  return {
-    background: null,
-    font: getComputedStyle(document.body).fontFamily,
-    view: { stroke: null },
-    axis: {
-      domainColor: line, gridColor: line, gridOpacity: 0.7, tickColor: line, labelColor: quiet, titleColor: quiet,
-      titleFontWeight: 500, labelFontSize: 11, titleFontSize: 11.5, titlePadding: 8,
-    },
-    axisY: { labelLimit: width < 480 ? 108 : 190, labelColor: ink, grid: false },
-    axisYQuantitative: { grid: true },
-    axisX: { tickCount: width < 480 ? 4 : 6 },
-    legend: { labelColor: ink, labelFontSize: 12, titleColor: quiet, symbolSize: 80, columns: width < 480 ? 2 : undefined },
-    text: { color: ink, fontSize: 11 },
-  };
-}
-
-async function draw({ id, spec }) {
-  const place = $(`chart-${id}`);
-  if (!place) return;
-  const own = structuredClone(spec);
-  for (const parameter of own.params ?? []) {
-    if (parameter.name === "visible") parameter.value = parameters.visible;
-    else if (parameters[id]) parameter.value = parameters[id];
-  }
-  // Every figure says where it is from, also when it has been saved.
-  own.title = { text: data.caption, orient: "bottom", anchor: "start", fontSize: 10, fontWeight: 400, color: style("--quiet"), offset: 6, limit: Math.max(200, place.clientWidth - 60) };
-  if (own.data.name === "distributions") own.datasets = { distributions };
-  const columns = own.encoding?.x?.axis;
-  if (columns?.orient === "top" && place.clientWidth < 600) {
-    Object.assign(columns, { labelAngle: -35, labelAlign: "left" });
-    own.width = { step: 46 };
-  }
-  if (own.layer && place.clientWidth < 480) {
-    for (const layer of own.layer) if (layer.mark.limit) layer.mark.limit = 90;
-  }
-  views.get(id)?.finalize();
-  const result = await embed(place, own, {
-    ast: true, logLevel: 1, renderer: "svg", config: theme(place.clientWidth), tooltip: { theme: dark() ? "dark" : "light" },
-    actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false },
-    downloadFileName: `fleetfoot-${id}`, scaleFactor: 2,
-    i18n: { CLICK_TO_VIEW_ACTIONS: "Save this chart" },
-  });
-  views.set(id, result);
-  place.querySelector("svg.marks")?.setAttribute("aria-label", spec.description);
-}
-
-async function set(id, name, value) {
-  const result = views.get(id);
-  if (result) await result.view.signal(name, value).runAsync();
+// One group at a time; without a script all of them stand below one another.
+function choose(chart, group) {
+  for (const figure of chart.querySelectorAll("figure")) figure.hidden = figure.dataset.group !== group;
 }
 
 for (const controls of document.querySelectorAll("[data-groups]")) {
+  const chart = $(`chart-${controls.dataset.groups}`);
+  choose(chart, controls.querySelector("button").value);
   controls.addEventListener("click", ({ target }) => {
     if (target.tagName !== "BUTTON") return;
     for (const button of controls.children) button.setAttribute("aria-pressed", String(button === target));
-    const id = controls.dataset.groups;
-    parameters[id] = target.value;
-    // Another group may have other bars, so the chart is laid out again.
-    draw(data.charts.find((chart) => chart.id === id));
+    choose(chart, target.value);
   });
 }
 
-function sample(index) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("width", "22");
-  svg.setAttribute("height", "6");
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  line.setAttribute("d", "M0 3H22");
-  line.setAttribute("stroke", data.colors[index]);
-  line.setAttribute("stroke-width", "3");
-  line.setAttribute("stroke-dasharray", data.dashes[index].join(" "));
-  svg.append(line);
-  return svg;
-}
-
+// The legend of the distribution becomes a row of switches.
 const chips = $("chips");
 if (chips) {
-  data.variants.forEach((name, index) => {
+  const lines = (index) => document.querySelectorAll(`#chart-distribution [data-line="${index}"]`);
+  for (const entry of chips.children) {
+    const index = entry.dataset.line;
     const button = document.createElement("button");
     button.type = "button";
-    button.append(sample(index), name);
-    button.setAttribute("aria-pressed", String(parameters.visible.includes(name)));
-    button.addEventListener("click", () => {
-      const shown = new Set(parameters.visible);
-      if (!shown.delete(name)) shown.add(name);
-      parameters.visible = data.variants.filter((variant) => shown.has(variant));
-      button.setAttribute("aria-pressed", String(shown.has(name)));
-      set("distribution", "visible", parameters.visible);
-    });
-    chips.append(button);
+    button.append(...entry.childNodes);
+    entry.append(button);
+    const show = (shown) => {
+      button.setAttribute("aria-pressed", String(shown));
+      for (const line of lines(index)) line.classList.toggle("off", !shown);
+    };
+    show(!entry.classList.contains("more"));
+    button.addEventListener("click", () => show(button.getAttribute("aria-pressed") !== "true"));
+  }
+}
+
+// --- saving a chart ------------------------------------------------------------------------------------------------
+
+const kept = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size", "font-weight"];
+
+// The chart as a file of its own: its colours written out, on a ground, with a line that says where it is from.
+function standalone(svg, caption) {
+  const copy = svg.cloneNode(true);
+  const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+  const originals = svg.querySelectorAll("*"), copies = copy.querySelectorAll("*");
+  const hidden = [];
+  originals.forEach((original, i) => {
+    const computed = getComputedStyle(original);
+    if (computed.display === "none") hidden.push(copies[i]);
+    for (const name of kept) copies[i].style.setProperty(name, computed.getPropertyValue(name));
   });
+  for (const element of hidden) element.remove();
+  const namespace = "http://www.w3.org/2000/svg";
+  const tall = height + 44;
+  copy.setAttribute("xmlns", namespace);
+  copy.setAttribute("viewBox", `-12 -12 ${width + 24} ${tall}`);
+  copy.setAttribute("width", width + 24);
+  copy.setAttribute("height", tall);
+  copy.removeAttribute("class");
+  const ground = document.createElementNS(namespace, "rect");
+  for (const [name, value] of Object.entries({ x: -12, y: -12, width: width + 24, height: tall, fill: style("--card") })) ground.setAttribute(name, value);
+  const words = document.createElementNS(namespace, "text");
+  words.setAttribute("y", height + 18);
+  words.setAttribute("style", `font:10px sans-serif;fill:${style("--quiet")}`);
+  words.textContent = caption;
+  copy.prepend(ground);
+  copy.append(words);
+  return { text: new XMLSerializer().serializeToString(copy), width: width + 24, height: tall };
+}
+
+function download(name, href) {
+  const link = document.createElement("a");
+  link.download = name;
+  link.href = href;
+  link.click();
+  if (href.startsWith("blob:")) setTimeout(() => URL.revokeObjectURL(href), 10_000);
+}
+
+async function save(chart, ending) {
+  const svg = [...chart.querySelectorAll("svg.ff")].find((one) => one.getClientRects().length);
+  if (!svg) return;
+  const { text, width, height } = standalone(svg, `${svg.getAttribute("aria-label")} · ${data.caption}`);
+  const url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+  const name = `fleetfoot-${chart.id.replace(/^chart-/, "")}.${ending}`;
+  if (ending === "svg") return download(name, url);
+  const image = new Image();
+  image.src = url;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = 2 * width;
+  canvas.height = 2 * height;
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  URL.revokeObjectURL(url);
+  download(name, canvas.toDataURL("image/png"));
+}
+
+for (const chart of document.querySelectorAll(".chart")) {
+  const place = document.createElement("div");
+  place.className = "saves";
+  for (const ending of ["svg", "png"]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "save";
+    button.textContent = `Save ${ending.toUpperCase()}`;
+    button.addEventListener("click", () => save(chart, ending));
+    place.append(button);
+  }
+  chart.append(place);
+}
+
+// --- the ranked table: what the reader can change, and its order ----------------------------------------------------
+
+const control = $("control");
+control?.addEventListener("click", ({ target }) => {
+  if (target.tagName !== "BUTTON") return;
+  for (const button of control.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button === target));
+  let shown = 0;
+  for (const row of document.querySelectorAll(".rank tbody tr")) {
+    row.hidden = target.value !== "" && row.dataset.needs !== target.value;
+    if (!row.hidden) shown += 1;
+  }
+  // What is left may stand in the folded part.
+  const rest = $("rest");
+  if (rest && target.value !== "") rest.open = true;
+  $("control-said").textContent = target.value === "" ? "" : `${shown} variants`;
+});
+
+// The first number of a cell, in its base unit; what has none comes last.
+function amountOf(cell) {
+  const text = cell.querySelector(".num")?.textContent ?? cell.textContent;
+  const found = text.replace("\u2212", "-").match(/-?\d+(?:\.\d+)?(?:\s*(µs|ms|s\b|[kMG]?bit|[kMG]?B))?/);
+  if (!found) return Infinity;
+  const unit = { "µs": 1e-6, ms: 1e-3, kbit: 1e3, Mbit: 1e6, Gbit: 1e9, kB: 1e3, MB: 1e6, GB: 1e9 }[found[1]] ?? 1;
+  return parseFloat(found[0]) * unit;
+}
+
+for (const table of document.querySelectorAll("table.rank")) {
+  const body = table.tBodies[0];
+  const order = [...body.rows];
+  for (const [column, heading] of [...table.tHead.rows[0].cells].entries()) {
+    if (heading.textContent === "Remarks" || heading.textContent === "Where") continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "sort";
+    button.append(...heading.childNodes);
+    heading.append(button);
+    button.addEventListener("click", () => {
+      // Up, down, and back to the order of the ranking.
+      const next = { none: "ascending", ascending: "descending", descending: "none" }[heading.getAttribute("aria-sort") ?? "none"];
+      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      if (next === "none") return body.append(...order);
+      heading.setAttribute("aria-sort", next);
+      const sign = next === "ascending" ? 1 : -1;
+      const words = heading.textContent === "Variant" || heading.textContent === "Significant";
+      const key = new Map(order.map((row) => [row, words ? row.cells[column].textContent.trim() : amountOf(row.cells[column])]));
+      const compare = (a, b) => {
+        const [x, y] = [key.get(a), key.get(b)];
+        if (words) return sign * x.localeCompare(y);
+        if (x === y) return 0;
+        return x === Infinity ? 1 : y === Infinity ? -1 : sign * (x - y);
+      };
+      body.append(...[...order].sort(compare));
+    });
+  }
 }
 
 // --- single flows --------------------------------------------------------------------------------------------------
@@ -159,6 +220,15 @@ function extent(lists) {
   return low <= high ? [low, high] : [0, 1];
 }
 
+// Columns are stored as differences, times in microseconds.
+function unpack(trace) {
+  const whole = (steps) => { let value = 0; return steps.map((step) => (step == null ? null : (value += step))); };
+  const seconds = (steps) => whole(steps).map((value) => value / 1e6);
+  for (const name of ["sent", "again", "acked"]) trace[name] = [seconds(trace[name][0]), whole(trace[name][1])];
+  trace.window_t = seconds(trace.window_t);
+  for (const name of ["cwnd", "ssthresh", "pipe"]) trace[name] = whole(trace[name]);
+}
+
 const amount = (value) => value == null ? "–" : value >= 1e6 ? `${+(value / 1e6).toPrecision(3)} MB` : value >= 1e3 ? `${+(value / 1e3).toPrecision(3)} kB` : `${value} B`;
 
 function plot(place, title, columns, series, x, y) {
@@ -168,7 +238,7 @@ function plot(place, title, columns, series, x, y) {
   save.className = "save";
   save.type = "button";
   save.textContent = "Save PNG";
-  save.setAttribute("aria-label", `Save the chart of the ${title} as PNG`);
+  save.setAttribute("aria-label", `Save PNG: ${title}`);
   box.append(save);
   place.append(box);
   const axis = { stroke: style("--quiet"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif", labelSize: 16 };
@@ -184,10 +254,7 @@ function plot(place, title, columns, series, x, y) {
   }, columns, box);
   made.setScale("x", { min: x[0], max: x[1] });
   save.addEventListener("click", () => {
-    const link = document.createElement("a");
-    link.download = `fleetfoot-${place.id}.png`;
-    link.href = captioned(made.ctx.canvas, `${place.querySelector("h4").textContent}, ${flowSelect.value} · ${data.caption}`);
-    link.click();
+    download(`fleetfoot-${place.id}.png`, captioned(made.ctx.canvas, `${place.querySelector("h4").textContent}, ${flowSelect.value} · ${data.caption}`));
   });
   plots.push(made);
 }
@@ -258,18 +325,11 @@ if (flowSelect) {
   const flows = [...new Set(data.traces.map((trace) => trace.flow))];
   const recorded = [...new Set(data.traces.map((trace) => trace.variant))];
   const names = recorded.map((index) => [String(index), data.variants[index]]);
+  for (const trace of data.traces) unpack(trace);
   options(flowSelect, flows.map((flow) => [flow, flow]), flows[0]);
   options($("left"), names, String(recorded[0]));
   options($("right"), names, String(recorded[1] ?? recorded[0]));
   for (const id of ["flow", "left", "right"]) $(id).addEventListener("change", drawFlows);
-}
-
-// --- all together --------------------------------------------------------------------------------------------------
-
-async function drawAll() {
-  drawFlows();
-  for (const chart of data.charts) await draw(chart);
-  root.dataset.drawn = "true";
 }
 
 let width = innerWidth, pending;
@@ -277,6 +337,7 @@ addEventListener("resize", () => {
   if (innerWidth === width) return;
   width = innerWidth;
   clearTimeout(pending);
-  pending = setTimeout(drawAll, 150);
+  pending = setTimeout(drawFlows, 150);
 });
-drawAll();
+drawFlows();
+root.dataset.drawn = "true";

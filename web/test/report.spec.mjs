@@ -1,12 +1,14 @@
 // Opens a report in the system's Chromium: no error, charts drawn, dark mode, narrow screen, tables without JavaScript.
 // REPORT: the report (default: the one the Rust tests write). CHROMIUM: the browser. SHOTS: a folder for screenshots.
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
 const report = resolve(process.env.REPORT ?? "../target/tmp/report/report.html");
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const skip = !existsSync(report) ? `no report at ${report}` : !existsSync(executablePath) ? "needs chromium" : false;
 let browser;
@@ -21,7 +23,7 @@ before(async () => {
 after(() => browser?.close());
 
 async function open(options) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
   const page = await context.newPage();
   const problems = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
@@ -40,9 +42,9 @@ test("draws every chart without a complaint and fetches nothing", { skip }, asyn
   const { context, page, problems } = await open();
   const places = await page.locator(".chart").count();
   assert.ok(places > 0);
-  assert.equal(await page.locator(".chart svg.marks").count(), places);
   for (const id of await page.locator(".chart").evaluateAll((all) => all.map((one) => one.id))) {
-    assert.ok(await page.locator(`#${id} svg.marks path`).count() > 3, `${id} is empty`);
+    assert.equal(await page.locator(`#${id} svg.ff:visible`).count(), 1, `${id} shows one picture`);
+    assert.ok(await page.locator(`#${id} svg.ff:visible :is(path, circle, rect)`).count() > 3, `${id} is empty`);
   }
   if (await page.locator("#flow").count()) assert.ok(await page.locator(".pane canvas").count() >= 2);
   assert.equal(await page.evaluate(() => window.broken), undefined, "text from the scenario ran as a script");
@@ -77,19 +79,91 @@ test("fits a phone", { skip }, async () => {
   }
 });
 
-test("variants can be chosen and charts saved", { skip }, async () => {
+test("groups and variants can be chosen and charts saved", { skip }, async () => {
   const { context, page, problems } = await open();
   const chip = page.locator("#chips button").first();
-  if (await chip.count()) {
-    const lines = () => page.locator("#chart-distribution svg .mark-line path").count();
-    const shown = await lines();
-    await chip.click();
-    await page.waitForTimeout(300);
-    assert.equal(await lines(), shown - 1);
+  const lines = () => page.locator("#chart-distribution svg.ff:visible path[data-line]:visible").count();
+  const shown = await lines();
+  assert.ok(shown >= 2 && shown <= 5, `${shown} lines at first`);
+  await chip.click();
+  assert.equal(await lines(), shown - 1);
+  await chip.click();
+  assert.equal(await lines(), shown);
+  const groups = page.locator("[data-groups=change] button");
+  if (await groups.count() > 1) {
+    await groups.nth(1).click();
+    const group = await groups.nth(1).textContent();
+    assert.equal(await page.locator("#chart-change figure:visible").getAttribute("data-group"), group);
   }
-  await page.locator(".chart summary").first().click();
-  const links = await page.locator(".vega-actions").first().locator("a").allTextContents();
-  assert.deepEqual(links, ["Save as SVG", "Save as PNG"]);
+  for (const [ending, begins] of [["SVG", "<svg"], ["PNG", "\x89PNG"]]) {
+    const waiting = page.waitForEvent("download");
+    await page.locator("#chart-distribution .save", { hasText: ending }).click();
+    const download = await waiting;
+    assert.equal(download.suggestedFilename(), `fleetfoot-distribution.${ending.toLowerCase()}`);
+    const bytes = readFileSync(await download.path());
+    assert.equal(bytes.subarray(0, 4).toString("latin1"), begins);
+    if (ending === "SVG") {
+      const text = bytes.toString();
+      assert.ok(!text.includes("var(") && text.includes("fleetfoot "), "it needs no page around it");
+      assert.equal(text.split("data-line=").length - 1, shown, "only what is shown");
+      if (process.env.SHOTS) writeFileSync(`${process.env.SHOTS}/saved.svg`, text);
+    }
+  }
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
+test("the ranking can be sorted, and shows what the reader can change", { skip }, async () => {
+  const { context, page, problems } = await open();
+  const names = () => page.locator("#ranking > .scroll .rank tbody th").allTextContents();
+  const before = await names();
+  const harm = page.locator("#ranking > .scroll .rank thead th", { hasText: "Harm" });
+  await harm.locator("button").click();
+  assert.equal(await harm.getAttribute("aria-sort"), "ascending");
+  const harms = await page.locator("#ranking > .scroll .rank tbody td[data-label=Harm]").evaluateAll((all) => all.map((cell) => parseFloat(cell.textContent)));
+  const known = harms.filter((value) => !Number.isNaN(value));
+  assert.deepEqual(known, [...known].sort((a, b) => a - b));
+  await harm.locator("button").click();
+  await harm.locator("button").click();
+  assert.deepEqual(await names(), before, "the third click is the ranking again");
+  const choices = page.locator("#control button");
+  if (await choices.count()) {
+    const rows = page.locator(".rank tbody tr");
+    const all = await rows.count();
+    await page.locator("#control button[value=router]").click();
+    const shown = await page.locator(".rank tbody tr:visible").count();
+    assert.ok(shown > 0 && shown < all);
+    assert.equal(await page.locator(".rank tbody tr:visible:not([data-needs=router])").count(), 0);
+    assert.match(await page.locator("#control-said").textContent(), new RegExp(`^${shown} `));
+    await choices.first().click();
+    assert.equal(await page.locator(".rank tbody tr:not([hidden])").count(), all);
+  }
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
+test("axe finds nothing serious, at both widths and in both schemes", { skip }, async () => {
+  for (const options of [{}, { colorScheme: "dark" }, { viewport: { width: 390, height: 844 } }]) {
+    const { context, page } = await open(options);
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+    const serious = found.violations.filter((one) => ["serious", "critical"].includes(one.impact));
+    assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.length} at ${one.nodes[0].html.slice(0, 120)}`), []);
+    await context.close();
+  }
+});
+
+test("everything can be reached and used with the keyboard alone", { skip }, async () => {
+  const { context, page, problems } = await open();
+  const first = page.locator("#control button").nth(1);
+  if (await first.count()) {
+    await first.focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await first.getAttribute("aria-pressed"), "true");
+    assert.notEqual(await first.evaluate((button) => getComputedStyle(button).outlineStyle), "none", "focus is seen");
+  }
+  const unreachable = await page.locator("button:visible, a:visible, summary:visible, select:visible").evaluateAll((all) => all.filter((one) => one.tabIndex < 0).length);
+  assert.equal(unreachable, 0);
   assert.deepEqual(problems, []);
   await context.close();
 });
@@ -162,7 +236,7 @@ test("says everything in tables without JavaScript", { skip }, async () => {
   const { context, page } = await open({ javaScriptEnabled: false });
   assert.equal(await page.locator("details.data:not([open])").count(), 0);
   assert.ok(await page.locator("table:visible").count() >= 4);
-  assert.equal(await page.locator(".chart:visible").count(), 0);
+  for (const chart of await page.locator(".chart").all()) assert.ok(await chart.locator("svg.ff:visible").count() > 0, "charts need no script");
   const folded = page.locator("details.fold > summary:visible").first();
   await folded.click();
   assert.ok(await page.locator("details.fold[open]").count() > 0, "what is folded opens");

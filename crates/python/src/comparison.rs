@@ -4,7 +4,7 @@ use crate::error::{InternalError, RunError, guarded, of_folder, usage};
 #[cfg(feature = "parquet")]
 use crate::table::Table;
 use fleetfoot_lab::folder::Folder;
-use fleetfoot_lab::report::{notebook, standalone};
+use fleetfoot_lab::report::{notebook, vega};
 use fleetfoot_lab::result::{self, Packed};
 use fleetfoot_lab::run::Batch;
 use pyo3::prelude::*;
@@ -174,7 +174,7 @@ impl Comparison {
                     Some(_) => self.whole()?,
                     None => self.summary()?,
                 };
-                let charts = serde_json::to_string(&standalone::charts(&comparison));
+                let charts = serde_json::to_string(&vega::charts(&comparison));
                 charts.map_err(|error| InternalError::new_err(error.to_string()))
             })
         })

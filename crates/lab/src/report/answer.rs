@@ -135,10 +135,28 @@ pub(super) fn turn_on(document: &Document) -> Value {
         let recommended = document.recommended.as_ref();
         recommended.is_some_and(|recommended| recommended.variant == row.variant.name)
     });
+    // Steps that stand under the whole setting already are not written out again for its parts.
+    let whole = |row: &Row<'_>| {
+        let name = row.versus.part_of.as_deref().filter(|_| row.part)?;
+        let whole = rows.iter().find(|other| other.variant.name == name)?;
+        let there = |step: &Instruction| {
+            whole
+                .variant
+                .instructions
+                .iter()
+                .any(|other| same_step(step, other))
+        };
+        row.variant
+            .instructions
+            .iter()
+            .all(there)
+            .then(|| name.to_owned())
+    };
     let said = |row: &&Row<'_>| {
         let set = row.variant.set.iter();
         json!({
             "name": row.variant.name,
+            "of": whole(row),
             "set": set.map(|(path, value)| format!("{path} = {value}")).collect::<Vec<_>>(),
             "instructions": row.variant.instructions.iter().map(instruction).collect::<Vec<_>>(),
         })
@@ -147,6 +165,14 @@ pub(super) fn turn_on(document: &Document) -> Value {
         "first": first.first().map(said),
         "others": others.iter().map(said).collect::<Vec<_>>(),
     })
+}
+
+/// Whether two steps are the same, whatever is measured afterwards.
+fn same_step(one: &Instruction, other: &Instruction) -> bool {
+    one.place == other.place
+        && one.device == other.device
+        && one.commands == other.commands
+        && one.why == other.why
 }
 
 fn instruction(instruction: &Instruction) -> Value {
@@ -177,6 +203,7 @@ struct TableRow<'a> {
     significant: &'static str,
     class: &'static str,
     places: String,
+    control: &'static str,
     remarks: &'a [String],
 }
 
@@ -203,7 +230,19 @@ fn table_row<'a>(row: &Row<'a>) -> TableRow<'a> {
             (true, false) => "bad",
         },
         places: words::places(row.versus),
+        control: control(row.variant),
         remarks: &row.versus.remarks,
+    }
+}
+
+/// What has to be changed for a variant: `sender`, `router`, or `both`.
+fn control(variant: &Variant) -> &'static str {
+    let queues = |path: &str| path.contains("queue");
+    let any = |of_queues: bool| variant.set.iter().any(|(path, _)| queues(path) == of_queues);
+    match (any(true), any(false)) {
+        (true, true) => "both",
+        (true, false) => "router",
+        (false, _) => "sender",
     }
 }
 
@@ -214,7 +253,14 @@ pub(super) fn table(comparison: &Comparison) -> Value {
         let chosen = rows.iter().filter(|row| row.shown == shown);
         chosen.map(table_row).collect()
     };
+    let has = |control_of: &str| rows.iter().any(|row| control(row.variant) == control_of);
+    let choices = [
+        ("sender", "hosts that send"),
+        ("router", "routers and their queues"),
+    ];
+    let controls = choices.iter().filter(|choice| has(choice.0));
     json!({
+        "controls": controls.map(|(value, words)| json!({ "value": value, "words": words })).collect::<Vec<_>>(),
         "headings": words::HEADINGS,
         "first": part(true),
         "rest": part(false),

@@ -1,27 +1,26 @@
 //! `report.html`: one file with data, style and script inside, for a colleague without this program or a network.
 //!
-//! Everything is readable as tables without JavaScript; the script adds charts. All text from the scenario is escaped by
-//! the template, and a content security policy lets only the report's own script run and nothing be fetched.
+//! Charts and tables are there without JavaScript. The script chooses what a chart shows, saves it, sorts and filters the table,
+//! and draws recorded flows. All text from the scenario is escaped by the template, and a content security policy lets only the
+//! report's own script run and nothing be fetched.
 
 use super::answer;
 use super::charts::{self, Chart};
-use super::text::{bits_per_second, chosen_seconds, rounded, seconds};
+use super::figures::page;
+use super::text::{bits_per_second, chosen_seconds, seconds};
 use crate::compare::words;
-use crate::downsample::{distribution, downsample};
-use crate::metrics::flows::completion_times;
+use crate::downsample::downsample;
 use crate::result::{Comparison, FlowTrace, GroupInfo, Summary, Variant};
 use minijinja::Environment;
+use minijinja::syntax::SyntaxConfig;
 use serde::Serialize;
 use serde_json::{Value, json};
-
-/// Points of one line of a distribution.
-const DISTRIBUTION_POINTS: usize = 200;
 
 /// Most points of one line over time.
 const LINE_POINTS: usize = 2000;
 
 /// Points of all lines over time together; with many variants each line gets fewer.
-const ALL_LINE_POINTS: usize = 40_000;
+const ALL_LINE_POINTS: usize = 20_000;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
 pub(super) const SCRIPT: &str = include_str!("../../assets/report.bundle.js");
@@ -32,14 +31,20 @@ pub(super) const STYLE: &str = include_str!("../../assets/report.bundle.css");
 /// # Errors
 /// The template does not fit the data; a test renders it.
 pub fn render(comparison: &Comparison) -> Result<String, minijinja::Error> {
-    let mut environment = Environment::new();
-    environment.add_template("report.html", TEMPLATE)?;
+    let environment = environment("report.html", TEMPLATE)?;
     let document = &comparison.document;
     let (variants, shown) = charts::ordered(comparison);
     let charts = charts::all(comparison, &variants[..shown]);
-    let data = embedded(comparison, &variants[..shown], &charts);
-    // `<` never stands in the data, so nothing in it can end the script element.
-    let data = data.to_string().replace('<', "\\u003c");
+    let data = script_data(&json!({
+        "variants": variants[..shown].iter().map(|variant| &variant.name).collect::<Vec<_>>(),
+        "traces": traces(comparison, &variants[..shown]),
+        "caption": format!(
+            "fleetfoot {} \u{b7} {} \u{b7} {}",
+            document.fleetfoot,
+            words::seeds(document.seeds.len() as u64),
+            document.scenario
+        ),
+    }));
     let nonce = blake3::hash(data.as_bytes()).to_hex();
     let seeds = document.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
     environment.get_template("report.html")?.render(minijinja::value::Serde(json!({
@@ -66,7 +71,7 @@ pub fn render(comparison: &Comparison) -> Result<String, minijinja::Error> {
         "pairs": comparison.pairs.iter().map(|pair| (&pair.from, &pair.to, seconds(pair.base_rtt_s))).collect::<Vec<_>>(),
         "traces": trace_rows(comparison),
         "traced": traced(comparison),
-        "charts": charts,
+        "charts": drawn(&charts),
         "command": &comparison.command,
         "scenario_toml": &comparison.scenario_toml,
         "hash": &comparison.hash,
@@ -216,12 +221,40 @@ fn trace_rows(comparison: &Comparison) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What the script reads: charts, distributions and lines over time, in columns.
-fn embedded(comparison: &Comparison, variants: &[&Variant], charts: &[Chart]) -> Value {
-    let names = variants
-        .iter()
-        .map(|variant| variant.name.as_str())
-        .collect::<Vec<_>>();
+/// Templates whose tags leave no empty lines behind: a report has thousands of rows.
+pub(super) fn environment(
+    name: &'static str,
+    template: &'static str,
+) -> Result<Environment<'static>, minijinja::Error> {
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()?;
+    environment.set_syntax(syntax);
+    environment.add_template(name, template)?;
+    Ok(environment)
+}
+
+/// What the script reads, as text for its element: `<` never stands in it, so nothing in it can end the element.
+pub(super) fn script_data(data: &Value) -> String {
+    data.to_string().replace('<', "\\u003c")
+}
+
+/// The charts with their pictures, for a template.
+pub(super) fn drawn(charts: &[Chart]) -> Vec<Value> {
+    let drawn = charts.iter().map(|chart| {
+        json!({
+            "id": chart.id, "title": chart.title, "text": chart.text, "groups": chart.groups,
+            "pictures": page::pictures(chart), "key": page::key(chart), "header": chart.header, "rows": chart.rows,
+        })
+    });
+    drawn.collect()
+}
+
+/// Recorded flows, for the script.
+fn traces(comparison: &Comparison, variants: &[&Variant]) -> Vec<Value> {
+    let recorded = |variant: &Variant| comparison.variants.iter().find(|data| data.name == variant.name);
     let lines = comparison
         .variants
         .iter()
@@ -229,19 +262,16 @@ fn embedded(comparison: &Comparison, variants: &[&Variant], charts: &[Chart]) ->
         .sum::<usize>()
         * 4;
     let points = (ALL_LINE_POINTS / lines.max(1)).clamp(100, LINE_POINTS);
-    let mut traces = names
+    let mut traces: Vec<Value> = variants
         .iter()
         .enumerate()
-        .filter_map(|(index, name)| {
-            let data = comparison.variants.iter().find(|data| data.name == **name)?;
-            Some(
-                data.traces
-                    .iter()
-                    .map(move |trace| lines_of(index, trace, points)),
-            )
+        .filter_map(|(index, variant)| Some((index, recorded(variant)?)))
+        .flat_map(|(index, data)| {
+            data.traces
+                .iter()
+                .map(move |trace| lines_of(index, trace, points))
         })
-        .flatten()
-        .collect::<Vec<_>>();
+        .collect();
     // The page begins with a flow of a group that waits.
     let waits = |trace: &Value| {
         let flow = trace["flow"].as_str().unwrap_or("");
@@ -250,56 +280,31 @@ fn embedded(comparison: &Comparison, variants: &[&Variant], charts: &[Chart]) ->
         })
     };
     traces.sort_by_key(|trace| !waits(trace));
-    json!({
-        "variants": names,
-        "colors": (0..names.len()).map(charts::color).collect::<Vec<_>>(),
-        "dashes": (0..names.len()).map(charts::dash).collect::<Vec<_>>(),
-        "charts": charts.iter().map(|chart| json!({ "id": chart.id, "spec": chart.spec })).collect::<Vec<_>>(),
-        "distributions": distributions(comparison, &names),
-        "traces": traces,
-        "caption": format!(
-            "fleetfoot {} \u{b7} {} \u{b7} {}",
-            comparison.document.fleetfoot,
-            words::seeds(comparison.document.seeds.len() as u64),
-            comparison.document.scenario
-        ),
-    })
+    traces
 }
 
-pub(super) fn distributions(comparison: &Comparison, names: &[&str]) -> Vec<Value> {
-    let mut found = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        let Some(data) = comparison.variants.iter().find(|data| data.name == **name) else {
-            continue;
-        };
-        for (position, group) in comparison.groups.iter().enumerate() {
-            let mut completed = Vec::new();
-            let mut all = 0;
-            for run in &data.runs {
-                if let Some(output) = run.output.groups.get(position) {
-                    let sample = completion_times(group.traffic_kind(), output, &run.output);
-                    all += sample.len();
-                    completed.extend(sample.completed);
-                }
-            }
-            completed.sort_unstable_by(f64::total_cmp);
-            let points = distribution(&completed, all, DISTRIBUTION_POINTS);
-            if points.is_empty() {
-                continue;
-            }
-            found.push(json!({
-                "variant": index,
-                "group": group.name,
-                "fct_s": points.iter().map(|point| rounded(point.0, 4)).collect::<Vec<_>>(),
-                "share": points.iter().map(|point| rounded(point.1, 5)).collect::<Vec<_>>(),
-            }));
-        }
-    }
-    found
+/// A column of whole numbers, each as its difference from the last one known.
+fn steps<T>(values: impl Iterator<Item = T>) -> Vec<Option<i64>>
+where
+    Option<u64>: From<T>,
+{
+    let mut before = 0;
+    values
+        .map(|value| {
+            let value = i64::try_from(Option::from(value)?).unwrap_or(i64::MAX);
+            Some(value - std::mem::replace(&mut before, value))
+        })
+        .collect()
 }
 
 fn lines_of(variant: usize, trace: &FlowTrace, points: usize) -> Value {
-    let time = |t_s: f64| rounded(t_s, 7);
+    // Microseconds.
+    let times = |points: &[f64]| steps(points.iter().map(|t_s| libm::round(t_s.max(0.0) * 1e6) as u64));
+    let sent_at =
+        |sends: &[crate::result::SendPoint]| times(&sends.iter().map(|send| send.t_s).collect::<Vec<_>>());
+    let seen_at = |states: &[crate::result::StatePoint]| {
+        times(&states.iter().map(|state| state.t_s).collect::<Vec<_>>())
+    };
     let (again, first): (Vec<_>, Vec<_>) = trace.sends.iter().copied().partition(|send| send.retransmission);
     let end = |send: &crate::result::SendPoint| send.from_byte as f64 + f64::from(send.bytes);
     let sent = downsample(&first, points, |send| send.t_s, end);
@@ -319,12 +324,12 @@ fn lines_of(variant: usize, trace: &FlowTrace, points: usize) -> Value {
     json!({
         "variant": variant,
         "flow": format!("{} {}", trace.group, trace.number),
-        "sent": [sent.iter().map(|p| time(p.t_s)).collect::<Vec<_>>(), sent.iter().map(end).map(|b| b as u64).collect::<Vec<_>>()],
-        "again": [again.iter().map(|p| time(p.t_s)).collect::<Vec<_>>(), again.iter().map(end).map(|b| b as u64).collect::<Vec<_>>()],
-        "acked": [acked.iter().map(|p| time(p.t_s)).collect::<Vec<_>>(), acked.iter().map(|p| p.acked_bytes).collect::<Vec<_>>()],
-        "window_t": window.iter().map(|p| time(p.t_s)).collect::<Vec<_>>(),
-        "cwnd": window.iter().map(|p| p.cwnd_bytes).collect::<Vec<_>>(),
-        "ssthresh": window.iter().map(|p| p.ssthresh_bytes).collect::<Vec<_>>(),
-        "pipe": window.iter().map(|p| p.pipe_bytes).collect::<Vec<_>>(),
+        "sent": [sent_at(&sent), steps(sent.iter().map(|send| end(send) as u64))],
+        "again": [sent_at(&again), steps(again.iter().map(|send| end(send) as u64))],
+        "acked": [seen_at(&acked), steps(acked.iter().map(|state| state.acked_bytes))],
+        "window_t": seen_at(&window),
+        "cwnd": steps(window.iter().map(|state| state.cwnd_bytes)),
+        "ssthresh": steps(window.iter().map(|state| state.ssthresh_bytes)),
+        "pipe": steps(window.iter().map(|state| state.pipe_bytes)),
     })
 }

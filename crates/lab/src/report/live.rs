@@ -1,6 +1,6 @@
 //! The report of `fleetfoot shell`: what a real program saw behind a link, over time, and under which queue it did best.
 
-use super::charts::{self, Chart};
+use super::charts::{Chart, Data, MeanValue, RunValue, TimeLine};
 use super::figures::{self, Figure};
 use super::table::Row;
 use super::text::{bits_per_second, bytes, percent, seconds, signed_percent};
@@ -10,7 +10,6 @@ use crate::live::study::valued;
 use crate::live::timeline::Series;
 use crate::live::{Run, Timeline};
 use crate::result::{Comparison, Document, Live, LiveVariant, Variant};
-use minijinja::Environment;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -150,20 +149,13 @@ pub fn render(comparison: &Comparison) -> Result<String, minijinja::Error> {
     let ranked = ranked(document);
     let charts = charts_of(&ranked, live);
     let names: Vec<&str> = ranked.iter().map(|(variant, _)| variant.name.as_str()).collect();
-    let data = json!({
+    let data = html::script_data(&json!({
         "variants": names,
-        "colors": (0..names.len()).map(charts::color).collect::<Vec<_>>(),
-        "dashes": (0..names.len()).map(charts::dash).collect::<Vec<_>>(),
-        "charts": charts.iter().map(|chart| json!({ "id": chart.id, "spec": chart.spec })).collect::<Vec<_>>(),
-        "distributions": [],
         "traces": [],
         "caption": format!("fleetfoot {} \u{b7} {} \u{b7} {}", document.fleetfoot, live.kernel, document.scenario),
-    });
-    // `<` never stands in the data, so nothing in it can end the script element.
-    let data = data.to_string().replace('<', "\\u003c");
+    }));
     let nonce = blake3::hash(data.as_bytes()).to_hex();
-    let mut environment = Environment::new();
-    environment.add_template("live.html", TEMPLATE)?;
+    let environment = html::environment("live.html", TEMPLATE)?;
     let rows: Vec<Vec<String>> = ranked
         .iter()
         .map(|(variant, live)| compared_row(document, variant, live))
@@ -189,7 +181,7 @@ pub fn render(comparison: &Comparison) -> Result<String, minijinja::Error> {
             "directions": directions(&ranked),
             "flows": flow_tables(&ranked),
             "lateness": lateness(&ranked),
-            "charts": charts,
+            "charts": html::drawn(&charts),
             "command": comparison.command,
             "scenario_toml": comparison.scenario_toml,
             "nonce": &nonce.as_str()[..24],
@@ -400,28 +392,28 @@ fn compared_chart(ranked: &[(&Variant, &LiveVariant)], live: &Live) -> Option<Ch
     if !live.compared {
         return None;
     }
-    let order: Vec<&str> = ranked.iter().map(|(variant, _)| variant.name.as_str()).collect();
-    let runs: Vec<Value> = ranked
-        .iter()
-        .flat_map(|(variant, live)| {
-            let good = live.measured.iter().filter(|run| run.is_good());
-            good.map(move |run| json!({ "variant": variant.name, "run": run.run, "value": run.value }))
+    let runs = ranked.iter().flat_map(|(variant, live)| {
+        let good = live.measured.iter().filter(|run| run.is_good());
+        good.filter_map(move |run| {
+            Some(RunValue {
+                variant: variant.name.clone(),
+                run: run.run,
+                value: run.value?,
+            })
         })
-        .collect();
-    let means: Vec<Value> = ranked
-        .iter()
-        .filter_map(|(variant, live)| {
-            let value = live.value.as_ref()?;
-            Some(json!({ "variant": variant.name, "mean": value.mean,
-                "low": value.ci95.map(|ends| ends[0]), "high": value.ci95.map(|ends| ends[1]) }))
+    });
+    let means = ranked.iter().filter_map(|(variant, live)| {
+        let value = live.value.as_ref()?;
+        Some(MeanValue {
+            variant: variant.name.clone(),
+            mean: value.mean,
+            ends: value.ci95,
         })
-        .collect();
-    let title = match live.unit.as_str() {
+    });
+    let quantity = match live.unit.as_str() {
         "" => live.metric_words.clone(),
         unit => format!("{} ({unit})", live.metric_words),
     };
-    let y = json!({ "field": "variant", "type": "nominal", "sort": order, "title": null });
-    let x = |field: &str| json!({ "field": field, "type": "quantitative", "title": title, "scale": { "zero": true } });
     Some(Chart {
         id: "compared",
         title: String::from("Every run, and the means"),
@@ -429,20 +421,12 @@ fn compared_chart(ranked: &[(&Variant, &LiveVariant)], live: &Live) -> Option<Ch
             "A circle for each run that counts; the mean of each variant with its 95 % interval.",
         ),
         groups: Vec::new(),
-        spec: charts::specification(
-            "Values of every run by variant",
-            json!({ "step": 30 }),
-            json!({
-                "data": { "values": [] },
-                "layer": [
-                    { "data": { "values": runs }, "mark": { "type": "point", "size": 40, "color": "#56B4E9", "opacity": 0.8 }, "encoding": { "x": x("value"), "y": y,
-                        "tooltip": [ { "field": "variant" }, { "field": "run" }, { "field": "value" } ] } },
-                    { "data": { "values": means }, "mark": { "type": "rule", "strokeWidth": 3, "color": "#D55E00" }, "encoding": { "x": x("low"), "x2": { "field": "high" }, "y": y } },
-                    { "data": { "values": means }, "mark": { "type": "point", "filled": true, "shape": "diamond", "size": 90, "opacity": 1, "color": "#D55E00" }, "encoding": { "x": x("mean"), "y": y,
-                        "tooltip": [ { "field": "variant" }, { "field": "mean" }, { "field": "low", "title": "95 % from" }, { "field": "high", "title": "to" } ] } },
-                ],
-            }),
-        ),
+        variants: ranked.iter().map(|(variant, _)| variant.name.clone()).collect(),
+        data: Data::Runs {
+            quantity,
+            runs: runs.collect(),
+            means: means.collect(),
+        },
         header: ["Variant", "Mean", "95 % interval", "Runs"]
             .map(String::from)
             .to_vec(),
@@ -463,6 +447,12 @@ fn compared_chart(ranked: &[(&Variant, &LiveVariant)], live: &Live) -> Option<Ch
     })
 }
 
+/// The variants of whose runs something was recorded, for a chart that shows one of them at a time.
+fn recorded(drawn: &[(&str, &Timeline)]) -> Option<Vec<String>> {
+    let any = drawn.iter().any(|(_, timeline)| !timeline.lateness_s.is_empty());
+    any.then(|| drawn.iter().map(|(name, _)| (*name).to_owned()).collect())
+}
+
 /// Lines over time, one for each direction; a group for each variant.
 fn over_time(
     drawn: &[(&str, &Timeline)],
@@ -472,16 +462,22 @@ fn over_time(
     unit: &str,
     read: impl Fn(&Series) -> Vec<Option<f64>>,
 ) -> Option<Chart> {
-    let mut values = Vec::new();
+    let groups = recorded(drawn)?;
+    let mut lines = Vec::new();
     let mut rows = Vec::new();
     for (name, timeline) in drawn {
-        for (direction, series) in [("received", &timeline.received), ("sent", &timeline.sent)] {
+        for (direction, color, series) in [
+            ("received", "#0072B2", &timeline.received),
+            ("sent", "#D55E00", &timeline.sent),
+        ] {
             let points = read(series);
             let known: Vec<f64> = points.iter().copied().flatten().collect();
-            values.extend(timeline.times().zip(&points).map(|(t_s, value)| {
-                json!({ "group": name, "direction": direction, "t": (t_s * 1e3).round() / 1e3,
-                    "value": value.map(|value| (value * 1e3).round() / 1e3) })
-            }));
+            lines.push(TimeLine {
+                group: (*name).to_owned(),
+                name: direction.to_owned(),
+                color,
+                points: timeline.times().zip(points).collect(),
+            });
             let n = known.len().max(1) as f64;
             rows.push(vec![
                 (*name).to_owned(),
@@ -491,32 +487,17 @@ fn over_time(
             ]);
         }
     }
-    let first = drawn
-        .iter()
-        .find(|(_, timeline)| !timeline.lateness_s.is_empty())?
-        .0;
     Some(Chart {
         id,
         title: title.to_owned(),
         text: text.to_owned(),
-        groups: drawn.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        spec: charts::specification(
-            title,
-            json!(220),
-            json!({
-                "params": [{ "name": "group", "value": first }],
-                "data": { "values": values },
-                "transform": [{ "filter": "datum.group == group" }],
-                "mark": { "type": "line", "strokeWidth": 1.6, "interpolate": "step" },
-                "encoding": {
-                    "x": { "field": "t", "type": "quantitative", "title": "time from the first packet (s)" },
-                    "y": { "field": "value", "type": "quantitative", "title": unit },
-                    "color": { "field": "direction", "type": "nominal", "title": null, "legend": { "orient": "top" },
-                        "scale": { "domain": ["received", "sent"], "range": ["#0072B2", "#D55E00"] } },
-                    "tooltip": [ { "field": "direction" }, { "field": "t", "title": "time (s)" }, { "field": "value", "title": unit } ],
-                },
-            }),
-        ),
+        variants: groups.clone(),
+        groups,
+        data: Data::OverTime {
+            quantity: unit.to_owned(),
+            reference: None,
+            lines,
+        },
         header: ["Variant", "Direction", "Mean", "Largest"]
             .map(String::from)
             .to_vec(),
@@ -525,41 +506,29 @@ fn over_time(
 }
 
 fn lateness_chart(drawn: &[(&str, &Timeline)]) -> Option<Chart> {
-    let first = drawn
-        .iter()
-        .find(|(_, timeline)| !timeline.lateness_s.is_empty())?
-        .0;
-    let values: Vec<Value> = drawn
-        .iter()
-        .flat_map(|(name, timeline)| {
-            timeline.times().zip(&timeline.lateness_s).map(move |(t_s, late)| {
-                json!({ "group": name, "t": (t_s * 1e3).round() / 1e3, "value": (late * 1e6).round() / 1e3 })
-            })
-        })
-        .collect();
+    let groups = recorded(drawn)?;
+    let lines = drawn.iter().map(|(name, timeline)| TimeLine {
+        group: (*name).to_owned(),
+        name: String::from("latest delivery"),
+        color: "#CC79A7",
+        points: timeline
+            .times()
+            .zip(timeline.lateness_s.iter().map(|late| Some(late * 1e3)))
+            .collect(),
+    });
     Some(Chart {
         id: "lateness",
         title: String::from("How late this machine was"),
         text: String::from(
             "The latest delivery of each moment, compared with the described link. Above one millisecond (line) it no longer is that link.",
         ),
-        groups: drawn.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        spec: charts::specification(
-            "Lateness over time",
-            json!(160),
-            json!({
-                "params": [{ "name": "group", "value": first }],
-                "data": { "values": values },
-                "transform": [{ "filter": "datum.group == group" }],
-                "layer": [
-                    { "mark": { "type": "line", "strokeWidth": 1.4, "interpolate": "step", "color": "#CC79A7" }, "encoding": {
-                        "x": { "field": "t", "type": "quantitative", "title": "time from the first packet (s)" },
-                        "y": { "field": "value", "type": "quantitative", "title": "ms" },
-                        "tooltip": [ { "field": "t", "title": "time (s)" }, { "field": "value", "title": "late (ms)" } ] } },
-                    { "mark": { "type": "rule", "strokeDash": [4, 4], "color": "#808790" }, "encoding": { "y": { "datum": 1 } } },
-                ],
-            }),
-        ),
+        variants: groups.clone(),
+        groups,
+        data: Data::OverTime {
+            quantity: String::from("ms"),
+            reference: Some(1.0),
+            lines: lines.collect(),
+        },
         header: ["Variant", "Largest"].map(String::from).to_vec(),
         rows: drawn
             .iter()

@@ -1,12 +1,12 @@
 //! Files made from a [`Comparison`]: the report, tables as CSV and Parquet, captures, traces.
 //!
 //! Read in this order: [`table`] (columns and rows), [`csv`] and `parquet` (the same tables as files), [`html`] (the
-//! report), `answer` (its texts), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`reproduction`] (its files), [`figures`] (its
-//! drawings), [`live`] (real programs), [`notebook`] (a result in short, within another page), [`standalone`] (charts alone), [`flow_trace`] (recorded flows as tables), [`time_series`] (what a single run leaves), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the machine or
+//! report), `answer` (its texts), [`charts`] (what its charts show), [`vega`] (the same for notebooks), [`chapters`] (the report of `reproduce`), [`reproduction`] (its files), [`figures`] (its
+//! drawings), [`live`] (real programs), [`notebook`] (a result in short, within another page), [`flow_trace`] (recorded flows as tables), [`time_series`] (what a single run leaves), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the machine or
 //! the number of threads.
 //!
-//! There are two ways to draw. The charts of a comparison are chosen, pointed at and saved by its reader, which takes a script; figures of
-//! experiments and sweeps stand in pages and documents that have none. One for both would lose the one or the other.
+//! All pictures are drawn by [`figures`], so that a page shows them without a script and on paper. The script of the report
+//! chooses among them, saves them, and draws recorded flows, in which a reader zooms.
 
 use crate::result::Comparison;
 use std::io;
@@ -26,11 +26,11 @@ pub mod notebook;
 pub mod parquet;
 pub mod pcapng;
 pub mod reproduction;
-pub mod standalone;
 pub mod table;
 pub(crate) mod text;
 pub mod time_series;
 pub mod trace;
+pub mod vega;
 
 /// Writes the report of `comparison` as one HTML file that needs no network.
 ///

@@ -10,7 +10,7 @@ use fleetfoot_lab::metrics::counters::reported;
 use fleetfoot_lab::report::live::{FlowRow, MeasuredRow};
 use fleetfoot_lab::report::table::{Kind, LinkRow, Row, RunRow, Sample, Table};
 use fleetfoot_lab::report::trace::{self, TraceRow};
-use fleetfoot_lab::report::{charts, html, write_csv, write_html};
+use fleetfoot_lab::report::{charts, html, vega, write_csv, write_html};
 use fleetfoot_lab::result::{Comparison, FlowTrace, SendPoint, StatePoint};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -72,7 +72,7 @@ fn the_report_fetches_nothing_and_stays_small() {
         let body = &page[..page.find("<script nonce").expect("the script is there")];
         assert!(!body.contains(attribute), "{attribute}");
     }
-    assert!(page.len() < 1_600_000, "{} bytes", page.len());
+    assert!(page.len() < 700_000, "{} bytes", page.len());
     println!("report of 20 variants: {} bytes", page.len());
 }
 
@@ -185,7 +185,12 @@ fn the_table_says_what_the_terminal_says_and_folds_the_rest() {
             assert!(line.contains(&escaped(&cell)), "{}: {cell}", row.variant.name);
         }
         assert_eq!(line.contains("<abbr"), row.versus.pareto, "{}", row.variant.name);
-        assert_eq!(line.contains(" part\">"), row.part, "{}", row.variant.name);
+        assert_eq!(
+            line.contains(" part\" data-needs"),
+            row.part,
+            "{}",
+            row.variant.name
+        );
         for remark in &row.versus.remarks {
             assert!(line.contains(&escaped(remark)), "{}: {remark}", row.variant.name);
         }
@@ -246,7 +251,7 @@ fn how_to_turn_on_what_is_recommended_is_open_and_the_rest_folded() {
     let (first, others) = section.split_at(folded);
     assert!(
         first.contains(&format!(
-            "<pre><code>{}</code></pre>",
+            "<pre tabindex=\"0\"><code>{}</code></pre>",
             escaped(&instruction.commands[0])
         )),
         "on one line"
@@ -344,28 +349,67 @@ fn charts_and_table_agree_on_what_is_significant() {
         .iter()
         .find(|chart| chart.id == "change")
         .expect("there are times");
-    let values = change.spec["data"]["values"].as_array().expect("values");
-    assert_eq!(values.len(), shown - 1);
+    let charts::Data::Change { rows, .. } = &change.data else {
+        panic!("{change:?}");
+    };
+    assert_eq!(rows.len(), shown - 1);
     let unsure = &variant_names(20)[UNSURE];
-    for value in values {
-        let name = value["variant"].as_str().expect("a name");
+    for row in rows {
+        let name = &row.variant;
         let table = comparison
             .document
             .variants
             .iter()
-            .find(|variant| variant.name == name);
+            .find(|variant| variant.name == *name);
         let significant = table
             .and_then(|variant| variant.versus.as_ref())
             .is_some_and(|versus| versus.significant);
-        assert_eq!(value["verdict"] != "not significant", significant, "{name}");
+        assert_eq!(row.verdict != charts::Verdict::Undecided, significant, "{name}");
         if name == unsure {
             assert!(
-                value["high"].as_f64().is_some_and(|high| high < 0.0),
+                row.high.is_some_and(|high| high < 0.0),
                 "its interval does not cross zero"
             );
         }
     }
-    assert!(values.iter().any(|value| value["variant"] == unsure.as_str()));
+    assert!(rows.iter().any(|row| row.variant == *unsure));
+}
+
+/// The page and a notebook draw the same numbers, and the page has all of them without a script.
+#[test]
+fn a_chart_says_the_same_on_the_page_and_in_a_notebook() {
+    let comparison = comparison(6, 4, 40);
+    let (variants, shown) = charts::ordered(&comparison);
+    let all = charts::all(&comparison, &variants[..shown]);
+    let specifications = vega::charts(&comparison);
+    let ids = |names: Vec<&'static str>| names.join(" ");
+    assert_eq!(
+        ids(all.iter().map(|chart| chart.id).collect()),
+        ids(specifications.iter().map(|chart| chart.id).collect())
+    );
+    let page = body(&comparison);
+    for (chart, specification) in all.iter().zip(&specifications) {
+        let drawn = part(&page, &format!("chart-{}", chart.id), "</section>");
+        let values = specification.spec["data"]["values"].as_array().expect("values");
+        assert!(!values.is_empty(), "{}", chart.id);
+        for group in &chart.groups {
+            assert!(
+                drawn.contains(&format!("data-group=\"{}\"", escaped(group))),
+                "{group}"
+            );
+        }
+        for value in values {
+            let name = value["variant"].as_str().expect("a name");
+            let label = format!("<title>{}", drawn_text(name));
+            // One in a drawing for a screen, one in a drawing for a phone.
+            assert!(drawn.matches(&label).count() >= 2, "{}: {label}", chart.id);
+        }
+    }
+}
+
+/// A text as drawings escape it.
+fn drawn_text(text: &str) -> String {
+    escaped(text).replace("&#x27;", "'").replace("&#x2f;", "/")
 }
 
 #[test]

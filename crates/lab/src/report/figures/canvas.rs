@@ -38,6 +38,33 @@ fn number(value: f64) -> f64 {
     libm::round(value * 10.0) / 10.0 + 0.0
 }
 
+/// The points without those that lie within a third of a pixel of the line through the others (Ramer, Douglas and Peucker).
+fn simplified(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let Some(last) = points.len().checked_sub(1) else {
+        return Vec::new();
+    };
+    let mut kept = vec![false; points.len()];
+    kept[0] = true;
+    kept[last] = true;
+    let mut spans = vec![(0, last)];
+    while let Some((from, to)) = spans.pop() {
+        let (a, b) = (points[from], points[to]);
+        let (dx, dy) = (b.0 - a.0, b.1 - a.1);
+        let length = libm::hypot(dx, dy);
+        let distance = |p: (f64, f64)| match length > 0.0 {
+            true => ((p.0 - a.0) * dy - (p.1 - a.1) * dx).abs() / length,
+            false => libm::hypot(p.0 - a.0, p.1 - a.1),
+        };
+        let farthest = (from + 1..to).max_by(|&i, &j| distance(points[i]).total_cmp(&distance(points[j])));
+        if let Some(middle) = farthest.filter(|&index| distance(points[index]) > 1.0 / 3.0) {
+            kept[middle] = true;
+            spans.extend([(from, middle), (middle, to)]);
+        }
+    }
+    let with = points.iter().zip(kept);
+    with.filter(|(_, kept)| *kept).map(|(point, _)| *point).collect()
+}
+
 /// Text of an element or attribute.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
@@ -109,6 +136,99 @@ impl Canvas {
             self.body,
             "<path fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"{dash} d=\"{path}\"/>"
         );
+    }
+
+    /// A line through points, of this colour; `index` tells it from others of its kind, `label` is shown where the pointer is.
+    ///
+    /// Its path is written in steps and without points that would not be seen, since a page has many such lines.
+    pub(super) fn line(
+        &mut self,
+        points: &[(f64, f64)],
+        color: &str,
+        dash: &[u8],
+        index: Option<usize>,
+        label: &str,
+    ) {
+        let mut path = String::new();
+        let mut last: Option<(f64, f64)> = None;
+        for (x, y) in simplified(points) {
+            let (x, y) = (number(x), number(y));
+            let _ = match last {
+                None => write!(path, "M{x} {y}"),
+                Some((from, up)) => {
+                    let (right, down) = (number(x - from), number(y - up));
+                    let space = if down < 0.0 { "" } else { " " };
+                    write!(path, "l{right}{space}{down}")
+                }
+            };
+            last = Some((x, y));
+        }
+        if path.is_empty() {
+            return;
+        }
+        let dash = dash.iter().map(u8::to_string).collect::<Vec<_>>().join(" ");
+        let dash = match dash.is_empty() {
+            true => String::new(),
+            false => format!(" stroke-dasharray=\"{dash}\""),
+        };
+        let index = index.map_or_else(String::new, |index| format!(" data-line=\"{index}\""));
+        let _ = writeln!(
+            self.body,
+            "<path class=\"l\"{index} fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"{dash} d=\"{path}\"><title>{}</title></path>",
+            escaped(label)
+        );
+    }
+
+    /// A ring of this colour.
+    pub(super) fn ring(&mut self, x: f64, y: f64, color: &str) {
+        let (x, y) = (number(x), number(y));
+        let _ = writeln!(
+            self.body,
+            "<circle cx=\"{x}\" cy=\"{y}\" r=\"3.5\" fill=\"none\" stroke=\"{color}\" stroke-width=\"1.5\"/>"
+        );
+    }
+
+    /// Begins shapes that belong together; `label` is shown where the pointer is on one of them.
+    pub(super) fn begin(&mut self, label: &str) {
+        let _ = writeln!(self.body, "<g><title>{}</title>", escaped(label));
+    }
+
+    /// Ends what [`Canvas::begin`] began.
+    pub(super) fn end(&mut self) {
+        self.body.push_str("</g>\n");
+    }
+
+    /// A filled rectangle (left, top, width, height); `label` is shown where the pointer is.
+    pub(super) fn labelled_cell(&mut self, place: (f64, f64, f64, f64), color: &str, label: &str) {
+        let [x, y, width, height] = [place.0, place.1, place.2, place.3].map(number);
+        let _ = writeln!(
+            self.body,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"2\" fill=\"{color}\"><title>{}</title></rect>",
+            escaped(label)
+        );
+    }
+
+    /// A text that ends with an ellipsis where it has no room; the whole of it is shown where the pointer is.
+    pub(super) fn cut(&mut self, x: f64, y: f64, anchor: Anchor, text: &str, room: f64) {
+        let letters = (room / CHARACTER) as usize;
+        if text.chars().count() <= letters {
+            self.text(x, y, anchor, "", text);
+            return;
+        }
+        let kept: String = text.chars().take(letters.saturating_sub(1)).collect();
+        self.begin(text);
+        self.text(x, y, anchor, "", &format!("{kept}\u{2026}"));
+        self.end();
+    }
+
+    /// The drawing, so wide, as an element of a page that has the colours.
+    pub(super) fn picture(&self, width: f64, title: &str) -> String {
+        format!(
+            "<svg class=\"ff\" viewBox=\"0 0 {width} {:.0}\" role=\"img\" aria-label=\"{}\">\n{}</svg>",
+            self.height,
+            escaped(title),
+            self.moved(0.0)
+        )
     }
 
     /// A rectangle of one of the classes: `s` shaded, `e` only its edge.
@@ -287,7 +407,7 @@ pub(super) struct Entry<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Anchor, Canvas, Figure, wrapped};
+    use super::{Anchor, Canvas, Figure, simplified, wrapped};
 
     #[test]
     fn a_file_is_well_formed_whatever_its_texts_say() {
@@ -307,6 +427,31 @@ mod tests {
             "{file}"
         );
         assert!(!figure.inline().contains("<script>"));
+    }
+
+    #[test]
+    fn a_line_keeps_its_ends_and_corners_and_drops_what_is_not_seen() {
+        let corner = [(0.0, 0.0), (5.0, 0.1), (10.0, 0.0), (10.1, 20.0), (10.0, 40.0)];
+        assert_eq!(simplified(&corner), [(0.0, 0.0), (10.0, 0.0), (10.0, 40.0)]);
+        let back = [(0.0, 0.0), (30.0, 0.0), (0.0, 0.0)];
+        assert_eq!(simplified(&back), back, "a line that returns to its start");
+        assert!(simplified(&[]).is_empty());
+        let curve: Vec<(f64, f64)> = (0..500)
+            .map(|i| (f64::from(i), 100.0 * libm::sin(f64::from(i) / 50.0)))
+            .collect();
+        let kept = simplified(&curve);
+        assert!(kept.len() < 80, "{}", kept.len());
+        for &(x, y) in &curve {
+            let pair = kept
+                .windows(2)
+                .find(|pair| pair[0].0 <= x && x <= pair[1].0)
+                .expect("it covers the line");
+            let share = (x - pair[0].0) / (pair[1].0 - pair[0].0);
+            assert!(
+                (pair[0].1 + share * (pair[1].1 - pair[0].1) - y).abs() < 0.9,
+                "{x}"
+            );
+        }
     }
 
     #[test]

@@ -10,7 +10,9 @@ mod canvas;
 mod dots;
 pub mod heat;
 pub mod lines;
+pub mod page;
 mod pareto;
+mod rows;
 mod time_series;
 
 pub use canvas::Figure;

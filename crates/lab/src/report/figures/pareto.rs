@@ -104,14 +104,7 @@ pub fn pareto(document: &Document) -> Option<Pareto> {
             tick(most_harm.round()),
         ));
     }
-    let picture = |width: f64| {
-        let canvas = draw(&drawn, width);
-        format!(
-            "<svg class=\"ff\" viewBox=\"0 0 {width} {:.0}\" role=\"img\" aria-label=\"Time saved against harm\">\n{}</svg>",
-            canvas.height,
-            canvas.moved(0.0)
-        )
-    };
+    let picture = |width: f64| draw(&drawn, width).picture(width, "Time saved against harm");
     Some(Pareto {
         text,
         wide: picture(WIDE),
