@@ -4,7 +4,7 @@ CARGO ?= cargo
 FILE ?=
 ARGS ?=
 
-.PHONY: run test test-all check python bench peers fuzz coverage soak soak-live soak-path fmt doc clean
+.PHONY: run test test-all check python site bench peers fuzz coverage soak soak-live soak-path fmt doc clean
 
 ## Build the program and compare every mechanism on the built-in home line (or FILE=path).
 run:
@@ -30,6 +30,11 @@ check:
 python:
 	@scripts/need-cargo.sh
 	@scripts/python.sh $(ARGS)
+
+## The documentation site, target/site/html; ARGS=--follow also follows its tutorials, ARGS=--links asks whether external links exist.
+site:
+	@scripts/need-cargo.sh
+	@scripts/site.sh $(ARGS)
 
 ## The workloads of the engine and the instruction count per delivered packet.
 bench:

@@ -50,7 +50,7 @@ CARGO_INCREMENTAL=0 maturin build "${options[@]}" --locked --quiet --interpreter
 python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/fleetfoot-*.whl || exit 1
 FLEETFOOT_WHEEL=$(echo "$wheels"/fleetfoot-*.whl)
 export FLEETFOOT_WHEEL
-ruff format --check python || exit 1
-ruff check python || exit 1
+ruff format --check python docs/site || exit 1
+ruff check python docs/site || exit 1
 mypy || exit 1
 exec python -m pytest ${FLEETFOOT_LONG:+--slow} "$@"
