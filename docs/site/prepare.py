@@ -16,6 +16,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import scenes
+
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "site"
 # The study of each family of mechanisms; the experiments of a study are in the group of the same name.
@@ -65,6 +67,7 @@ def write(program: str, target: Path) -> None:
         shutil.copy(page, target / page.name)
     for linked in ("examples", "contrib"):
         shutil.copytree(ROOT / linked, target / linked, ignore=shutil.ignore_patterns("target", "*.md", "__pycache__"))
+    (target / "scenes.json").write_text(json.dumps(scenes.make(program), separators=(",", ":")))
     listed = json.loads(said(program, "list", "--json"))
     experiments = read_experiments()
     mechanism_pages(program, listed, experiments, docs)
@@ -81,6 +84,7 @@ def said(program: str, *arguments: str) -> str:
 # --- Markdown of a forge in MyST ---------------------------------------------------------------------------------------------
 
 FENCE = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)\s*$", re.MULTILINE | re.DOTALL)
+SCENE = re.compile(r"^<!-- scene: ([\w-]+) -->$", re.MULTILINE)
 ANCHOR = re.compile(r'<a id="([\w.-]+)"></a>')
 LINK = re.compile(r"(?<!!)\[([^\]\[]*(?:\[[^\]]*\][^\]\[]*)*)\]\(([^)\s]+)\)")
 
@@ -102,6 +106,7 @@ def for_myst(text: str, page: Path, target: Path) -> str:
 def prose(text: str, page: Path, target: Path) -> str:
     """Text between fences."""
     text = ANCHOR.sub(r"[]{#\1}", text)
+    text = SCENE.sub(r"```{scene} \1\n```", text)
 
     def link(found: re.Match[str]) -> str:
         label, place = found.groups()
@@ -322,7 +327,7 @@ def mechanism_page(
     if "scene" in guide:
         page.append(f"## What happens to the packets\n\n```{{scene}} {guide['scene']}\n```\n")
     if "turn_on" in explained:
-        page.append(f"## How to turn it on\n\n{linked(explained['turn_on'])}\n")
+        page.append(f"## How to turn it on\n\n{linked(commands(explained['turn_on']))}\n")
         page.append(
             "`fleetfoot compare` writes these commands with the values of your line ([how to turn it on](../turn-on.md)).\n"
         )
@@ -364,6 +369,12 @@ def mechanism_page(
         page.append("No experiment on the record uses it.")
     page.append(f"\n## Citation\n\n```bibtex\n{bibtex.strip()}\n```")
     return "\n".join(page) + "\n"
+
+
+def commands(text: str) -> str:
+    """TEXT with what a reader types as code."""
+    begin = r"(?:tc qdisc|sysctl|ip route change|modprobe|kldload|fleetfoot (?:mark|attach|proxy|router|shell))"
+    return re.sub(rf"(?<![\w`]){begin} [^;:()]+?(?=;|:|,\s| \(|\. |\.?$| for (?:one|all)| or fleetfoot|, or )", r"`\g<0>`", text)
 
 
 def rules(text: str) -> str:
