@@ -37,6 +37,7 @@ export FLEETFOOT_BUILT=1
 step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
 step "documentation site" scripts/site.sh --follow
+step "site in a browser" scripts/test-site.sh
 step "Python package" scripts/python.sh --quiet
 # A crate of its own: libraries come from the build above, the crates of this workspace are compiled again.
 plugin=(--manifest-path examples/plugin/Cargo.toml)

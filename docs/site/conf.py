@@ -4,6 +4,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from docutils.nodes import Element
 from sphinx.addnodes import pending_xref
@@ -51,11 +52,13 @@ add_module_names = False
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_js_files = [("scene.js", {"defer": "defer"})]
+html_js_files = [("site.js", {"defer": "defer"}), ("scene.js", {"defer": "defer"})]
 html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False
 html_domain_indices = False
+# The search fetches pages for their summaries, which a browser refuses for files.
+html_show_search_summary = False
 html_theme_options = {
     "light_css_variables": {
         "color-brand-primary": "#0060a0",
@@ -92,7 +95,15 @@ def public_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, contnode
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, contnode)
 
 
+def levels_of_captions(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: Element | None) -> None:
+    """Gives the captions of the navigation, which are headings, the level that such headings need."""
+    if "furo_navigation_tree" in context:
+        tree = context["furo_navigation_tree"]
+        context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the search for public names."""
     app.connect("missing-reference", public_name)
+    app.connect("html-page-context", levels_of_captions, priority=900)
     return {"parallel_read_safe": True}

@@ -1,8 +1,8 @@
 """Follows pages of the documents word for word. Usage: follow.py PROGRAM PAGE...
 
-Each page is followed in an empty folder of its own: a block after "save this as `NAME`" becomes that file, a block of commands that begin
-with `fleetfoot` is run, and a block without a language that follows is what the last command has to print. `..` stands for lines left out; a
-quoted line may end before the printed one does, and its spaces need not be as many.
+Each page is followed in an empty folder of its own: a block after "save this as `NAME`" becomes that file, a block of
+commands that begin with `fleetfoot` is run, and a block without a language that follows is what the last command has to
+print. `..` stands for lines left out; a quoted line may end before the printed one does, and its spaces need not be as many.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RUN = (
 PLACEHOLDER = re.compile(r"\b(COMMAND|ADDRESS|FILE|FOLDER|GATEWAY|IF)\b")
 
 
-class Mismatch(Exception):
+class MismatchError(Exception):
     """A page and the program disagree."""
 
 
@@ -74,7 +74,7 @@ def follow(program: Path, page: Path) -> str:
                         arguments, cwd=folder, env=environment, capture_output=True, text=True, check=False
                     )
                     if done.returncode != 0:
-                        raise Mismatch(f"{page}:{line}: `{command}` ended with {done.returncode}:\n{done.stderr}")
+                        raise MismatchError(f"{page}:{line}: `{command}` ended with {done.returncode}:\n{done.stderr}")
                     if target:
                         (folder / target).write_text(done.stdout)
                     printed = done.stdout
@@ -82,7 +82,7 @@ def follow(program: Path, page: Path) -> str:
             elif not language and printed is not None and not re.match(r"[a-z]+ ", body):
                 quoted += compare(body, printed, f"{page}:{line}")
     if not commands:
-        raise Mismatch(f"{page}: no command was run")
+        raise MismatchError(f"{page}: no command was run")
     return f"{files} files, {commands} commands, {quoted} quoted lines"
 
 
@@ -101,7 +101,7 @@ def compare(body: str, printed: str, place: str) -> int:
                 break
         else:
             nearest = next((line for line in lines if line[:20] == wanted[0][:20]), "no such line")
-            raise Mismatch(
+            raise MismatchError(
                 f"{place}: not printed:\n"
                 + "\n".join(f"  {line}" for line in wanted)
                 + f"\nnearest to its first line: {nearest}"
@@ -121,7 +121,7 @@ def main(program: Path, pages: list[Path]) -> int:
         begin = time.monotonic()
         try:
             said = follow(program.resolve(), page)
-        except Mismatch as mismatch:
+        except MismatchError as mismatch:
             failed += 1
             said = f"FAILED\n{mismatch}"
         print(f"{page}: {said} ({time.monotonic() - begin:.1f} s)", flush=True)

@@ -110,7 +110,7 @@ def prose(text: str, page: Path, target: Path) -> str:
 
     def link(found: re.Match[str]) -> str:
         label, place = found.groups()
-        path, _, anchor = place.partition("#")
+        path = place.partition("#")[0]
         if re.match(r"[a-z]+:", place) or not path:
             return found.group()
         to = (page.parent / path).resolve()
@@ -374,7 +374,9 @@ def mechanism_page(
 def commands(text: str) -> str:
     """TEXT with what a reader types as code."""
     begin = r"(?:tc qdisc|sysctl|ip route change|modprobe|kldload|fleetfoot (?:mark|attach|proxy|router|shell))"
-    return re.sub(rf"(?<![\w`]){begin} [^;:()]+?(?=;|:|,\s| \(|\. |\.?$| for (?:one|all)| or fleetfoot|, or )", r"`\g<0>`", text)
+    return re.sub(
+        rf"(?<![\w`]){begin} [^;:()]+?(?=;|:|,\s| \(|\. |\.?$| for (?:one|all)| or fleetfoot|, or )", r"`\g<0>`", text
+    )
 
 
 def rules(text: str) -> str:

@@ -7,7 +7,6 @@ when it came to the queue, when it left, and when it arrived, or where it was lo
 from __future__ import annotations
 
 import html
-import json
 import struct
 import subprocess
 import tempfile
@@ -136,7 +135,16 @@ def lane(program: str, name: str, scene: dict[str, Any], chosen: dict[str, Any])
     with tempfile.TemporaryDirectory() as scratch:
         capture = Path(scratch) / "run.pcapng"
         variant = ["--variant", chosen["variant"]] if chosen["variant"] else []
-        arguments = ["run", str(FOLDER / f"{name}.toml"), *variant, "--quiet", "--out", f"{scratch}/out", "--pcap", str(capture)]
+        arguments = [
+            "run",
+            str(FOLDER / f"{name}.toml"),
+            *variant,
+            "--quiet",
+            "--out",
+            f"{scratch}/out",
+            "--pcap",
+            str(capture),
+        ]
         done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"docs/scenes/{name}.toml: {done.stderr}")
@@ -149,26 +157,41 @@ def lane(program: str, name: str, scene: dict[str, Any], chosen: dict[str, Any])
     numbers: dict[tuple[Any, int], int] = {}
     # Numbered by where they end: a packet that carries older bytes along has the number of its newest.
     for packet in sorted(data, key=lambda packet: packet.sequence + packet.payload):
-        numbers.setdefault((packet.flow, packet.sequence + packet.payload), sum(1 for flow, _ in numbers if flow == packet.flow) + 1)
+        numbers.setdefault(
+            (packet.flow, packet.sequence + packet.payload), sum(1 for flow, _ in numbers if flow == packet.flow) + 1
+        )
     moments = moments_of(data, begin, delay, access)
     moments["start"] = round(access * 1e3, 1)
     rows = []
     for packet in sorted(crossed, key=lambda packet: packet.entered):
         which = followed.index(packet.flow) if packet.flow in followed else -1
-        number = numbers.get((packet.flow, packet.sequence + packet.payload), 0) if packet.forward and packet.payload else 0
+        number = first = 0
+        if packet.forward and packet.payload and which >= 0:
+            end = packet.sequence + packet.payload
+            number = numbers[packet.flow, end]
+            first = min(
+                at for (flow, stop), at in numbers.items() if flow == packet.flow and packet.sequence < stop <= end
+            )
         times = [packet.entered - access - begin, packet.entered - begin, packet.left - begin]
         if packet.fate == "arrived":
             times += [packet.left + delay - begin, packet.left + delay + access - begin]
         if not packet.forward and which < 0:
             continue
-        rows.append([which, number, int(packet.forward), ["arrived", "queue", "wire"].index(packet.fate), *[round(time * 1e3, 2) for time in times]])
+        rows.append(
+            [
+                which,
+                number,
+                first,
+                int(packet.forward),
+                ["arrived", "queue", "wire"].index(packet.fate),
+                *[round(time * 1e3, 2) for time in times],
+            ]
+        )
     return {
         "name": chosen["name"],
         "flows": len(followed),
         "moments": moments,
-        "captions": [
-            {"at": moments[one["when"]], "text": one["text"]} for one in chosen["captions"]
-        ],
+        "captions": [{"at": moments[one["when"]], "text": one["text"]} for one in chosen["captions"]],
         "packets": rows,
     }
 
@@ -207,7 +230,7 @@ def make(program: str) -> dict[str, dict[str, Any]]:
         lanes = [lane(program, name, scene, chosen) for chosen in scene["lanes"]]
         end = max(one["moments"]["done"] for one in lanes) * 1.04
         for one in lanes:
-            one["packets"] = [row for row in one["packets"] if 0 <= row[-1] and row[4] <= end]
+            one["packets"] = [row for row in one["packets"] if row[-1] >= 0 and row[5] <= end]
             if len(one["packets"]) > MOST_PACKETS:
                 raise ValueError(f"scene {name}: {len(one['packets'])} packets")
         if scene["seconds"] > LONGEST_S:
@@ -217,7 +240,9 @@ def make(program: str) -> dict[str, dict[str, Any]]:
             "title": scene["title"],
             "text": scene["text"],
             "end": round(end, 1),
-            "wire": round(sum(seconds(read(name)["network"][link]["delay"]) for link in ("bottleneck", "access")) * 1e3, 2),
+            "wire": round(
+                sum(seconds(read(name)["network"][link]["delay"]) for link in ("bottleneck", "access")) * 1e3, 2
+            ),
             "seconds": scene["seconds"],
             "lanes": lanes,
         }
@@ -235,7 +260,9 @@ def still(scene: dict[str, Any]) -> str:
     """The scene as one picture: time to the right; sender, queue and receiver from top to bottom; a line for each packet."""
     scale = (WIDTH - LEFT - RIGHT) / scene["end"]
     height = TOP + HEIGHT * len(scene["lanes"]) + 14
-    described = " ".join(f"{one['name']}: " + " ".join(caption["text"] for caption in one["captions"]) for one in scene["lanes"])
+    described = " ".join(
+        f"{one['name']}: " + " ".join(caption["text"] for caption in one["captions"]) for one in scene["lanes"]
+    )
     parts = [
         f'<svg class="scene-still" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="still-{scene["name"]}-t still-{scene["name"]}-d">',
         f'<title id="still-{scene["name"]}-t">{html.escape(scene["title"])}: every packet of both runs over time</title>',
@@ -244,13 +271,17 @@ def still(scene: dict[str, Any]) -> str:
     step = next(step for step in (10, 20, 50, 100, 200, 500) if scene["end"] / step <= 9)
     for tick in range(0, int(scene["end"]) + 1, step):
         x = LEFT + tick * scale
-        parts.append(f'<path class="grid" d="M{x:.1f} 20V{height - 8}"/><text class="tick" x="{x:.1f}" y="13">{tick} ms</text>')
+        parts.append(
+            f'<path class="grid" d="M{x:.1f} 20V{height - 8}"/><text class="tick" x="{x:.1f}" y="13">{tick} ms</text>'
+        )
     for index, one in enumerate(scene["lanes"]):
         top = TOP + index * HEIGHT
         parts.append(f'<text class="lane" x="4" y="{top - 8}">{html.escape(one["name"])}</text>')
         for label, y in (("sender", SENDER), ("queue", (QUEUE + LINE) / 2), ("receiver", RECEIVER)):
             parts.append(f'<text class="place" x="4" y="{top + y + 4}">{label}</text>')
-        parts.append(f'<rect class="queue" x="{LEFT}" y="{top + QUEUE}" width="{WIDTH - LEFT - RIGHT}" height="{LINE - QUEUE}"/>')
+        parts.append(
+            f'<rect class="queue" x="{LEFT}" y="{top + QUEUE}" width="{WIDTH - LEFT - RIGHT}" height="{LINE - QUEUE}"/>'
+        )
         for y in (SENDER, RECEIVER):
             parts.append(f'<path class="axis" d="M{LEFT} {top + y}H{WIDTH - RIGHT}"/>')
         for row in one["packets"]:
@@ -263,15 +294,19 @@ def still(scene: dict[str, Any]) -> str:
             # Labels that would meet stand on two lines.
             low = 0 if x - 20 > label_end else 11 - low
             label_end = x + 20
-            parts.append(f'<text class="when" text-anchor="{anchor}" x="{x:.1f}" y="{top + RECEIVER + 18 + low}">{caption["at"]:.0f} ms</text>')
+            parts.append(
+                f'<text class="when" text-anchor="{anchor}" x="{x:.1f}" y="{top + RECEIVER + 18 + low}">{caption["at"]:.0f} ms</text>'
+            )
     parts.append(f'<path class="cursor" d="M{LEFT} 20V{height - 8}"/></svg>')
     return "".join(parts)
 
 
 def path_of(row: list[Any], top: int, scale: float, end: float) -> str:
     """The line of one packet."""
-    which, _, forward, fate, *times = row
-    levels = [SENDER, QUEUE, LINE, LINE, RECEIVER] if forward else [RECEIVER, RECEIVER - 2, RECEIVER - 2, SENDER, SENDER]
+    which, _, _, forward, fate, *times = row
+    levels = (
+        [SENDER, QUEUE, LINE, LINE, RECEIVER] if forward else [RECEIVER, RECEIVER - 2, RECEIVER - 2, SENDER, SENDER]
+    )
     # Within the queue a packet waits; behind it the link and the receiver's access are one line.
     points = [(times[0], levels[0]), (times[1], levels[1]), (times[2], levels[2])]
     if fate == 0:

@@ -2,7 +2,7 @@
 // A scene starts when its reader presses a button, and never by itself. Without motion (prefers-reduced-motion) the still picture stands alone.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const WIDTH = 480, LANE = 112, SENDER = 62, QUEUE = 168, QUEUE_END = 328, RECEIVER = 418, DATA = 54, ACK = 84;
+  const WIDTH = 480, LANE = 112, SENDER = 62, QUEUE = 122, QUEUE_END = 244, RECEIVER = 418, DATA = 54, ACK = 84;
 
   function make(name, attributes, parent, text) {
     const element = document.createElementNS(SVG, name);
@@ -12,20 +12,21 @@
     return element;
   }
 
-  // A packet of the data: [flow or -1, number, forward, fate, sent, at the queue, left it, (over the wire, arrived)]; times in ms.
+  // A packet of the data: [flow or -1, number, first number in it, forward, fate, sent, at the queue, left it, (over the wire, arrived)]; times in ms.
   function packet(row, group, longest, wire) {
-    const [flow, number, forward, fate, sent, queued, left, , arrived] = row;
+    const [flow, number, first, forward, fate, sent, queued, left, , arrived] = row;
     const kind = flow < 0 ? "po" : `p${flow % 6}`;
     const shape = make("g", { class: "packet", visibility: "hidden" }, group);
     if (forward) {
-      const width = number ? Math.min(13, Math.max(4, (QUEUE_END - QUEUE) / longest - 1)) : 4;
+      const single = number ? Math.min(13, Math.max(4, (QUEUE_END - QUEUE) / longest - 1)) : 4;
+      const width = first < number ? single * 1.8 : single;
       make("rect", { class: kind, x: -width / 2, y: -8, width, height: 16, rx: 1.5 }, shape);
-      if (number && width >= 11) make("text", { y: 3.5 }, shape, number);
+      if (number && width >= 9) make("text", { y: 3.5 }, shape, first < number ? `${first},${number}` : number);
     } else {
       make("circle", { class: kind, r: 3 }, shape);
     }
     const end = fate === 0 ? arrived : fate === 1 ? left : left + wire * 0.35;
-    return { flow, number, forward, fate, sent, queued, left, arrived, end, shape, rectangle: shape.firstChild, kind };
+    return { flow, number, first, forward, fate, sent, queued, left, arrived, end, shape, rectangle: shape.firstChild, kind };
   }
 
   class Scene {
@@ -67,7 +68,7 @@
       player.append(svg, controls);
       player.hidden = false;
       this.figure.classList.add("on");
-      const steps = lanes.flatMap((lane) => lane.packets.filter((row) => row[0] >= 0 && row[2]).flatMap((row) => row.slice(4)));
+      const steps = lanes.flatMap((lane) => lane.packets.filter((row) => row[0] >= 0 && row[3]).flatMap((row) => row.slice(5)));
       this.steps = [...new Set([...steps, ...this.captions.map((one) => Number(one.dataset.at)), end])].filter((at) => at >= 0 && at <= end).sort((a, b) => a - b);
     }
 
@@ -83,7 +84,7 @@
       make("text", { class: "small", x: RECEIVER + 5, y: 62 }, group, "receiver");
       const total = new Set(lane.packets.filter((row) => row[1]).map((row) => `${row[0]}/${row[1]}`)).size;
       const count = make("text", { class: "small", x: RECEIVER + 5, y: 80 }, group, "");
-      const longest = lane.packets.reduce((most, row) => Math.max(most, lane.packets.filter((other) => other[2] && other[3] !== 1 && other[5] <= row[5] && other[6] > row[5]).length), 12);
+      const longest = lane.packets.reduce((most, row) => Math.max(most, lane.packets.filter((other) => other[3] && other[4] !== 1 && other[6] <= row[6] && other[7] > row[6]).length), 12);
       const rows = lane.packets.map((row) => packet(row, group, longest, this.data.wire));
       return { rows, count, total, width: (QUEUE_END - QUEUE) / longest };
     }
@@ -125,7 +126,8 @@
         const waiting = lane.rows.filter((one) => one.forward && one.fate !== 1 && one.queued <= t && t < one.left).sort((a, b) => a.left - b.left);
         waiting.forEach((one, rank) => { one.rank = rank; });
         for (const one of lane.rows) this.place(one, lane, t);
-        const there = new Set(lane.rows.filter((one) => one.number && one.fate === 0 && one.arrived <= t).map((one) => `${one.flow}/${one.number}`)).size;
+        const there = new Set(lane.rows.filter((one) => one.number && one.fate === 0 && one.arrived <= t)
+          .flatMap((one) => Array.from({ length: one.number - one.first + 1 }, (_, index) => `${one.flow}/${one.first + index}`))).size;
         lane.count.textContent = `${there} of ${lane.total}`;
       }
       this.clock.textContent = `${t.toFixed(0)} ms`;
