@@ -51,6 +51,7 @@ if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "soak" env SOAK_LOG=/dev/null scripts/soak.sh --gib 10
     step "longer fuzzing" env -u FUZZ_RUNS FUZZ_SECONDS="${FUZZ_SECONDS:-120}" scripts/fuzz.sh
     step "full figures" scripts/test-figures.sh
+    step "first screen of README" scripts/test-readme.sh
     step "peers" make --no-print-directory peers
 fi
 

@@ -10,6 +10,7 @@ from docutils.nodes import Element
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.ext.napoleon import GoogleDocstring
 from sphinx.util.nodes import make_refnode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +101,10 @@ def levels_of_captions(app: Sphinx, name: str, template: str, context: dict[str,
     if "furo_navigation_tree" in context:
         tree = context["furo_navigation_tree"]
         context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
+# The docstring of a property is a sentence: a colon in it does not follow a type.
+GoogleDocstring._parse_attribute_docstring = GoogleDocstring._consume_to_end
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

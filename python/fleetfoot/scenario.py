@@ -15,7 +15,7 @@ __all__ = ["Scenario"]
 class Scenario:
     """A network and its traffic, read and checked. It never changes: :meth:`with_` returns another.
 
-    The keys are those of scenario files (docs/scenario.md); quantities are text with their
+    The keys are those of scenario files (docs/scenario-reference.md); quantities are text with their
     unit, such as ``"20 Mbit/s"``.
 
     >>> import fleetfoot

@@ -134,7 +134,7 @@ test("pictures for the documents", { skip: skip || (process.env.SHOTS ? false : 
         slider.value = slider.max * 0.27;
         slider.dispatchEvent(new Event("input"));
       });
-      await page.evaluate(() => document.querySelector(".scene").scrollIntoView());
+      await page.evaluate(() => scrollTo({ top: document.querySelector(".scene").offsetTop - 56, behavior: "instant" }));
     }
     await page.screenshot({ path: `${process.env.SHOTS}/${name.split("/").at(-1)}-${width}-${colorScheme}.png` });
     await context.close();
