@@ -21,22 +21,7 @@ from typing import Any
 import fleetfoot
 from fleetfoot import _pool
 
-LINE = """
-title = "A small line"
-[network]
-kind = "dumbbell"
-bottleneck = { rate = "10 Mbit/s", delay = "5 ms", queue = { kind = "drop-tail", limit = "50 packets" } }
-[[traffic]]
-name = "pages"
-kind = "transfer"
-size = "20 kB"
-arrivals = { dist = "poisson", rate = "20 per second" }
-latency_sensitive = true
-[run]
-duration = "3 s"
-warmup = "500 ms"
-seeds = 1
-"""
+LINE = Path(__file__).resolve().parents[1] / "crates/cli/tests/line.toml"
 
 
 def mebibytes(who: int) -> float:
@@ -77,7 +62,7 @@ def main() -> None:
         "network.bottleneck.delay": ("1 ms", "50 ms", "log"),
     }
     asked: dict[str, Any] = {"range": ranges, "sample": f"latin-hypercube={points}"}
-    line = fleetfoot.Scenario.from_toml(LINE)
+    line = fleetfoot.Scenario.load(LINE).with_(run__seeds=1)
     folder = Path(tempfile.mkdtemp(prefix="sweep-capacity-", dir="."))
     try:
         begin = time.monotonic()

@@ -7,8 +7,8 @@ import json
 import struct
 from typing import TYPE_CHECKING, Any
 
+from fleetfoot._extra import library
 from fleetfoot.errors import MissingExtraError, UsageError
-from fleetfoot.table import _library
 
 if TYPE_CHECKING:
     import altair
@@ -49,7 +49,7 @@ class Chart:
         Raises:
             MissingExtraError: altair is not installed.
         """
-        made: altair.TopLevelMixin = _library("altair", "notebook").Chart.from_dict(self._spec)
+        made: altair.TopLevelMixin = library("altair").Chart.from_dict(self._spec)
         return made
 
     def to_png(self, scale: float = 2.0) -> bytes:
@@ -61,7 +61,7 @@ class Chart:
         Raises:
             MissingExtraError: vl-convert-python is not installed.
         """
-        made: bytes = _library("vl_convert", "notebook").vegalite_to_png(self._spec, scale=scale)
+        made: bytes = library("vl_convert", "vl-convert-python").vegalite_to_png(self._spec, scale=scale)
         return made
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]] | None:

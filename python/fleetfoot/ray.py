@@ -18,25 +18,21 @@ import time
 from collections.abc import Callable
 from typing import IO, Any
 
+from fleetfoot._extra import library
 from fleetfoot._pool import PER_WORKER, digest_of, run_task_on_ray
-from fleetfoot.errors import Error, MissingExtraError, RunError
+from fleetfoot.errors import Error, RunError
 
 __all__ = ["RayPool"]
 
 #: How often it is looked how large the cluster is (s).
 _LOOK = 2.0
-_INSTALL = 'pip install "fleetfoot[ray]"'
 
 
 def _ray() -> Any:  # noqa: ANN401
     # What a program runs is nobody's business, unless its user says otherwise.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingExtraError(f'engine="ray" needs Ray: {_INSTALL}') from error
-    return ray
+    return library("ray")
 
 
 def _reached(address: str | None) -> None:

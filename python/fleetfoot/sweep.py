@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Self, overload
 
 from fleetfoot import _native
+from fleetfoot._extra import library
 from fleetfoot._pool import Executed, Pool, drive
-from fleetfoot.errors import MissingExtraError, UsageError
+from fleetfoot.errors import UsageError
 from fleetfoot.scenario import Scenario
 
 __all__ = ["Figure", "Points", "Sweep", "SweepProgress", "sweep"]
@@ -190,16 +190,16 @@ class Sweep:
         Raises:
             MissingExtraError: PyArrow is not installed.
         """
-        return _library("pyarrow.parquet", "pyarrow", "notebook").read_table(self.path(table))
+        return library("pyarrow.parquet").read_table(self.path(table))
 
     def to_pandas(self, table: str = "runs") -> Any:  # noqa: ANN401
         """The table as ``pandas.DataFrame``."""
-        _library("pyarrow", "pyarrow", "notebook")
-        return _library("pandas", "pandas", "notebook").read_parquet(self.path(table))
+        library("pyarrow")
+        return library("pandas").read_parquet(self.path(table))
 
     def to_polars(self, table: str = "runs") -> Any:  # noqa: ANN401
         """The table as ``polars.DataFrame``; ``polars.scan_parquet(sweep.path())`` reads it lazily."""
-        return _library("polars", "polars", "polars").read_parquet(self.path(table))
+        return library("polars").read_parquet(self.path(table))
 
     def plot(self, columns: str | Sequence[str] = (), axes: tuple[str, str] | None = None) -> Figures:
         """The heat maps of the report, or lines where there is one axis.
@@ -240,15 +240,6 @@ class Sweep:
 def _values(sweep: Sweep, path: str) -> str:
     first, last = sweep.points[0][path], sweep.points[-1][path]
     return f"{first}" if first == last else f"from {first} to {last}"
-
-
-def _library(module: str, name: str, extra: str) -> ModuleType:
-    import importlib
-
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(f'this needs {name}: pip install "fleetfoot[{extra}]"') from error
 
 
 def _list(value: str | Sequence[str]) -> list[str]:
@@ -407,7 +398,7 @@ class _Told:
     ) -> None:
         self._sweeping = sweeping
         self._listener = progress if callable(progress) else None
-        self._bar = _library("tqdm", "tqdm", "notebook").tqdm(desc=title, unit="run") if progress is True else None
+        self._bar = library("tqdm").tqdm(desc=title, unit="run") if progress is True else None
         self._last: tuple[int, int, int, int] | None = None
         self.listens = self._listener is not None or self._bar is not None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fleetfoot import _native
-from fleetfoot.errors import MissingExtraError
+from fleetfoot._extra import library
 
 if TYPE_CHECKING:
     import pandas
@@ -48,7 +48,7 @@ class Table:
         Raises:
             MissingExtraError: pyarrow is not installed.
         """
-        made: pyarrow.Table = _library("pyarrow", "notebook").table(self)
+        made: pyarrow.Table = library("pyarrow").table(self)
         return made
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -57,7 +57,7 @@ class Table:
         Raises:
             MissingExtraError: pandas or pyarrow is not installed.
         """
-        _library("pandas", "notebook")
+        library("pandas")
         made: pandas.DataFrame = self.to_arrow().to_pandas()
         return made
 
@@ -67,20 +67,8 @@ class Table:
         Raises:
             MissingExtraError: polars is not installed.
         """
-        made: polars.DataFrame = _library("polars", "polars").DataFrame(self)
+        made: polars.DataFrame = library("polars").DataFrame(self)
         return made
 
     def __repr__(self) -> str:
         return f"<Table of {len(self)} rows: {', '.join(self.column_names)}>"
-
-
-def _library(name: str, extra: str) -> Any:  # noqa: ANN401
-    """A library that an extra brings."""
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingExtraError(
-            f'{name} is not installed; it comes with: pip install "fleetfoot[{extra}]"', name=name
-        ) from error

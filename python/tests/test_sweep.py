@@ -18,22 +18,12 @@ from program import run_program
 import fleetfoot
 from fleetfoot.errors import RunError, ScenarioError, UsageError
 
-LINE = """
-title = "A small line"
-[network]
-kind = "dumbbell"
-bottleneck = { rate = "10 Mbit/s", delay = "5 ms", queue = { kind = "drop-tail", limit = "50 packets" } }
-[[traffic]]
-name = "pages"
-kind = "transfer"
-size = "20 kB"
-arrivals = { dist = "poisson", rate = "20 per second" }
-latency_sensitive = true
-[run]
-duration = "1 s"
-warmup = "200 ms"
-seeds = 2
-"""
+#: The line of the program's tests, with shorter runs.
+LINE = (
+    fleetfoot.Scenario.load(Path(__file__).parents[2] / "crates/cli/tests/line.toml")
+    .with_(run__duration="1 s", run__warmup="200 ms", run__seeds=2)
+    .to_toml()
+)
 
 AXES: dict[str, Any] = {
     "set": {"tcp.initial_window": [3, 10]},
@@ -329,4 +319,4 @@ def test_the_program_names_what_it_needs_for_ray(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"}
     arguments = ["sweep", "line.toml", "--set", "tcp.initial_window=3,10", "--engine", "ray"]
     made = run_program(*arguments, cwd=tmp_path, environment=environment, code=2)
-    assert 'pip install "fleetfoot[ray]"' in made.stderr
+    assert 'pip install ".[ray]"' in made.stderr

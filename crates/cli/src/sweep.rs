@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     /// Output folder; by default fleetfoot-out/TITLE-HASH.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Where runs are made: on the threads of this machine, or on a Ray cluster (needs `pip install "fleetfoot[ray]"`).
+    /// Where runs are made: on the threads of this machine, or on a Ray cluster (needs the Python package with its extra `ray`).
     #[arg(
         long,
         value_enum,

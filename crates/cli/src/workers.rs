@@ -8,8 +8,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// What makes the package with Ray.
-const INSTALL: &str = "pip install \"fleetfoot[ray]\"";
+/// What installs the package with Ray. It is on no registry.
+const INSTALL: &str = "pip install \".[ray]\" in a checkout of Fleetfoot, or pip install \"PATH[ray]\" with the path of a wheel";
+/// What the package says of a library that it misses.
+const NOT_INSTALLED: &str = " is not installed: pip install ";
 /// How long the process may take to end once it was told.
 const FAREWELL: Duration = Duration::from_secs(10);
 
@@ -75,7 +77,7 @@ pub(crate) fn sweep_over_ray(
     ended.map_err(|error| match error {
         PipeError::NotStarted => {
             let last = last.unwrap_or("nothing was said").trim();
-            match told.contains("No module named") || told.contains(INSTALL) {
+            match told.contains("No module named") || told.contains(NOT_INSTALLED) {
                 true => missing(last),
                 false => Ok(Failure::other(format!(
                     "the workers of Ray ended before they began: {last}"

@@ -4,22 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-const LINE: &str = r#"
-title = "A small line"
-[network]
-kind = "dumbbell"
-bottleneck = { rate = "10 Mbit/s", delay = "5 ms", queue = { kind = "drop-tail", limit = "50 packets" } }
-[[traffic]]
-name = "pages"
-kind = "transfer"
-size = "20 kB"
-arrivals = { dist = "poisson", rate = "20 per second" }
-latency_sensitive = true
-[run]
-duration = "3 s"
-warmup = "500 ms"
-seeds = 3
-"#;
+const LINE: &str = include_str!("line.toml");
 
 /// A folder that goes away.
 struct Folder(PathBuf);
@@ -227,7 +212,7 @@ fn without_the_package_the_program_says_what_to_install() {
         .expect("the program was built");
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{talk}");
-    assert!(talk.contains("pip install \"fleetfoot[ray]\""), "{talk}");
+    assert!(talk.contains("pip install \".[ray]\""), "{talk}");
     // Nothing was lost by it: the folder is free for the same sweep.
     let (code, _, talk) = folder.run(&["line.toml", AXES[0], AXES[1], "--out", "o"]);
     assert_eq!(code, Some(0), "{talk}");

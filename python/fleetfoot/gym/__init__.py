@@ -17,17 +17,17 @@ The identifiers, each with every keyword of :class:`BottleneckEnv`:
 ============================== ==========================================================
 
 ``gymnasium.make_vec`` makes :class:`BottleneckVectorEnv`, which steps its runs on all cores. `docs/gym.md`
-has units, rewards and speed. Needs ``pip install 'fleetfoot[gym]'``.
+has units, rewards and speed. Needs gymnasium, which the extra ``gym`` brings.
 """
 
 from __future__ import annotations
 
-from fleetfoot.errors import MissingExtraError
+from fleetfoot._extra import missing
 
 try:
     import gymnasium
 except ModuleNotFoundError as _error:
-    raise MissingExtraError("fleetfoot.gym needs gymnasium: pip install 'fleetfoot[gym]'") from _error
+    raise missing("gymnasium") from _error
 
 from fleetfoot.gym.env import OBSERVATION, BottleneckEnv, Reward
 from fleetfoot.gym.vector import BottleneckVectorEnv
