@@ -49,6 +49,8 @@ def drill(
 ) -> list[Drilled]:
     """Play packetdrill scripts against Fleetfoot's TCP in virtual time, as ``fleetfoot drill`` does.
 
+    Ctrl-C ends it when the scripts that are being played are over.
+
     Args:
         scripts: Scripts, or folders of them (``*.pkt``).
         profile: The profile of our TCP.

@@ -135,6 +135,33 @@ def test_ctrl_c_is_heard_at_once_and_finished_runs_are_kept(tmp_path: Path) -> N
     assert any(path.suffix == ".run" for path in (folder / "runs").iterdir())
 
 
+def test_ctrl_c_ends_a_drill_between_scripts(tmp_path: Path) -> None:
+    # A tenth of a second for each script: all would take minutes.
+    lines = ["0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n"]
+    lines += ["+.01 setsockopt(3, SOL_SOCKET, SO_REUSEADDR, [1], 4) = 0\n"] * 2000
+    (tmp_path / "long.pkt").write_text("".join(lines))
+    script = textwrap.dedent(
+        """
+        import sys, fleetfoot
+        print("begun", flush=True)
+        try:
+            fleetfoot.drill([sys.argv[1]] * 3000)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        """
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "long.pkt")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    before = time.monotonic()
+    rest, _ = process.communicate(timeout=60)
+    assert rest == "interrupted\n"
+    assert time.monotonic() - before < 20
+
+
 def test_a_panic_stays_inside() -> None:
     assert issubclass(fleetfoot.InternalError, fleetfoot.Error)
     # Whatever a scenario says, the answer is a result or an exception of ours.

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A script file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -156,24 +157,39 @@ pub fn play_all(
     options: &Options,
     done: impl Fn(&Outcome) + Sync,
 ) -> Result<Vec<Outcome>, String> {
+    play_until(items, options, &AtomicBool::new(false), done)
+}
+
+/// The same until `stop` is set: scripts that have not begun by then are left out.
+///
+/// # Errors
+/// This machine does not let us play against its kernel.
+pub fn play_until(
+    items: &[Item],
+    options: &Options,
+    stop: &AtomicBool,
+    done: impl Fn(&Outcome) + Sync,
+) -> Result<Vec<Outcome>, String> {
     match options.stack {
-        Stack::Ours(profile) => Ok(each(items, &done, |item| {
+        Stack::Ours(profile) => Ok(each(items, stop, &done, |item| {
             play(item, options, |script, setup, rules| {
                 let mut backend = Virtual::new(setup, Config::profile(profile), options.set_switch);
                 run(script, &mut backend, setup, rules)
             })
         })),
-        Stack::Linux => on_kernel(items, options, &done),
+        Stack::Linux => on_kernel(items, options, stop, &done),
     }
 }
 
 fn each(
     items: &[Item],
+    stop: &AtomicBool,
     done: &(impl Fn(&Outcome) + Sync),
     play_one: impl Fn(&Item) -> Played + Sync,
 ) -> Vec<Outcome> {
     items
         .par_iter()
+        .filter(|_| !stop.load(Ordering::Relaxed))
         .map(|item| {
             let outcome = Outcome {
                 item: item.clone(),
@@ -201,6 +217,7 @@ const TRIES_ALONE: u32 = 3;
 fn on_kernel(
     items: &[Item],
     options: &Options,
+    stop: &AtomicBool,
     done: &(impl Fn(&Outcome) + Sync),
 ) -> Result<Vec<Outcome>, String> {
     fleetfoot_live::Namespace::available().map_err(|error| error.to_string())?;
@@ -218,6 +235,7 @@ fn on_kernel(
     let mut outcomes = pool.install(|| {
         each(
             items,
+            stop,
             &|outcome| {
                 if !too_late(&outcome.played) {
                     done(outcome);
@@ -229,6 +247,9 @@ fn on_kernel(
     // What failed while the runner itself was late says nothing: once more, alone.
     for outcome in outcomes.iter_mut().filter(|outcome| too_late(&outcome.played)) {
         for _ in 0..TRIES_ALONE {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
             outcome.played = once(&outcome.item);
             if !too_late(&outcome.played) {
                 break;
@@ -240,7 +261,12 @@ fn on_kernel(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn on_kernel(_: &[Item], _: &Options, _: &(impl Fn(&Outcome) + Sync)) -> Result<Vec<Outcome>, String> {
+fn on_kernel(
+    _: &[Item],
+    _: &Options,
+    _: &AtomicBool,
+    _: &(impl Fn(&Outcome) + Sync),
+) -> Result<Vec<Outcome>, String> {
     Err("the kernel can be played against on Linux only".to_owned())
 }
 

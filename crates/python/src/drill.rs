@@ -4,10 +4,11 @@ use crate::error::{RunError, usage};
 use crate::work::attended;
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_drill::Definitions;
-use fleetfoot_drill::folder::{Options, Stack, check, find, play_all};
+use fleetfoot_drill::folder::{Options, Stack, check, find, play_until};
 use fleetfoot_lab::scenario::set_switch;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 /// A script: file, topic, verdict, line, reason, detail, duration (s), what it printed.
 type Played = (
@@ -35,7 +36,7 @@ pub(crate) struct Wanted {
     define: Vec<(String, String)>,
 }
 
-/// Plays scripts, each of them whole.
+/// Plays scripts, each of them whole; between two it looks whether it shall stop.
 #[pyfunction]
 pub(crate) fn drill(py: Python<'_>, wanted: &Bound<'_, PyAny>) -> PyResult<Vec<Played>> {
     let wanted = wanted.extract::<Wanted>()?;
@@ -66,7 +67,7 @@ pub(crate) fn drill(py: Python<'_>, wanted: &Bound<'_, PyAny>) -> PyResult<Vec<P
         set_switch,
     };
     let paths = &wanted.paths;
-    attended(py, None, |_| {
+    attended(py, None, |talk| {
         let items = find(paths).map_err(|error| {
             let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
             usage(format!("cannot read {}: {error}", names.join(", ")))
@@ -75,11 +76,14 @@ pub(crate) fn drill(py: Python<'_>, wanted: &Bound<'_, PyAny>) -> PyResult<Vec<P
             return Err(usage("no script (*.pkt) there"));
         }
         for item in items.iter().filter(|item| paths.contains(&item.path)) {
+            if talk.stop.load(Ordering::Relaxed) {
+                break;
+            }
             let text = std::fs::read(&item.path)
                 .map_err(|error| usage(format!("cannot read {}: {error}", item.file)))?;
             check(item, &text, &options.definitions).map_err(usage)?;
         }
-        let outcomes = play_all(&items, &options, |_| {}).map_err(RunError::new_err)?;
+        let outcomes = play_until(&items, &options, talk.stop, |_| {}).map_err(RunError::new_err)?;
         let played = outcomes.into_iter().map(|outcome| {
             let played = outcome.played;
             (
