@@ -12,6 +12,8 @@ use crate::session::{
 };
 use crate::target::Targets;
 use clap::Args;
+use fleetfoot_lab::compare::search::expected_runs;
+use fleetfoot_lab::compare::space::Wish;
 use fleetfoot_lab::compare::study::{Budget, Extent, Runner, Study, StudyError, nothing_waits, study};
 use fleetfoot_lab::compare::{Choice, Plan};
 use fleetfoot_lab::folder::Folder;
@@ -146,7 +148,7 @@ fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Fi
         choice,
         batch: &arguments.batch,
         out: arguments.out.as_deref(),
-        verb: "Comparing",
+        search: None,
     };
     task.carried_out(common, |plan, step| study(plan, extent, &command(), step))
 }
@@ -160,8 +162,8 @@ pub(crate) struct Task<'a> {
     pub(crate) likely: Choice,
     pub(crate) batch: &'a BatchFlags,
     pub(crate) out: Option<&'a Path>,
-    /// What the first line says is done.
-    pub(crate) verb: &'static str,
+    /// What is searched for, if it is a search.
+    pub(crate) search: Option<Wish>,
 }
 
 impl Task<'_> {
@@ -178,7 +180,7 @@ impl Task<'_> {
             likely,
             batch,
             out,
-            verb,
+            search,
         } = self;
         // The variants with queue mechanisms at the bottleneck: as many as there will be, for the forecast.
         let likely = Plan::compare(scenario.clone(), &likely)?;
@@ -187,16 +189,28 @@ impl Task<'_> {
         }
         let mut targets = Targets::of(file, &scenario, batch.force);
         targets.of_batch(batch, out)?;
-        let runs = (likely.variants.len() * likely.seeds.len()) as u64;
+        let likely_runs = (likely.variants.len() * likely.seeds.len()) as u64;
         let forecast = forecast(&likely, batch)?;
+        let title = plain(likely.scenario.title());
+        let (what, runs) = match search {
+            None => {
+                let variants = counted(likely.variants.len() as u64, "variant");
+                let seeds = seeds_in_words(&likely.seeds);
+                (
+                    format!("Comparing {variants} of \"{title}\" with {seeds}:"),
+                    likely_runs,
+                )
+            }
+            Some(wish) => {
+                let what = format!("Searching for one setting to try first in \"{title}\": some");
+                (what, expected_runs(&likely, wish))
+            }
+        };
         common.say(&format!(
-            "{verb} {} of \"{}\" with {}: {} {}, about {}.",
-            counted(likely.variants.len() as u64, "variant"),
-            plain(likely.scenario.title()),
-            seeds_in_words(&likely.seeds),
+            "{what} {} {}, about {}.",
             counted(runs, "run"),
             on_cores(batch.jobs, runs),
-            about(forecast.left_s()),
+            about(forecast.left_s() * runs as f64 / likely_runs.max(1) as f64),
         ));
         drop(likely);
         let plan = Plan::baseline(scenario, &choice)?;

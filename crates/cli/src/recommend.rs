@@ -7,7 +7,8 @@ use crate::output::Common;
 use crate::session::{BatchFlags, command};
 use clap::{Args, ValueEnum};
 use fleetfoot_lab::compare::Choice;
-use fleetfoot_lab::compare::search::{Control, Wish, candidates, recommend};
+use fleetfoot_lab::compare::search::recommend;
+use fleetfoot_lab::compare::space::{Control, Wish, candidates};
 use std::path::PathBuf;
 
 /// Flags of `recommend`.
@@ -80,7 +81,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         choice,
         batch: &arguments.batch,
         out: arguments.out.as_deref(),
-        verb: "Searching",
+        search: Some(wish),
     };
     let made = task.carried_out(common, |plan, step| recommend(&plan, wish, &command(), step))?;
     made.show(common)

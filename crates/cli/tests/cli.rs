@@ -229,3 +229,35 @@ fn a_pause_ages_the_window_of_new_cwv_in_a_run_as_the_user_starts_it() {
     }
     std::fs::remove_dir_all(&place).expect("it was made here");
 }
+
+#[test]
+fn a_search_says_about_how_many_runs_it_makes() {
+    let place = folder("search");
+    let line = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/line.toml");
+    let wanted = [
+        "--control",
+        "router",
+        "--only-linux",
+        "--seeds",
+        "1",
+        "--out",
+        "found",
+    ];
+    let output = fleetfoot(&[&["recommend", line], &wanted[..]].concat(), &place);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    let before = |words: &str| -> f64 {
+        let (start, _) = told
+            .split_once(words)
+            .unwrap_or_else(|| panic!("{words}: {told}"));
+        let number = start.rsplit(' ').next().expect("there is a word");
+        number.parse().unwrap_or_else(|_| panic!("{number}: {told}"))
+    };
+    assert!(
+        told.starts_with("Searching for one setting to try first in \"A small line\": some "),
+        "{told}"
+    );
+    let share = before(" runs computed") / before(" runs on ");
+    assert!((0.75..=1.25).contains(&share), "{told}");
+    std::fs::remove_dir_all(&place).expect("it was written");
+}

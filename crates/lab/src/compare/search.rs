@@ -19,6 +19,7 @@
 use super::exhaustive::planned;
 use super::plan::Candidate;
 use super::ranking::WORTHWHILE;
+use super::sensitivity::NEIGHBOURS;
 use super::space;
 use super::study::{Budget, Extent, Runner, Study, StudyError, count, decide};
 use super::{Plan, Ranked, ranked};
@@ -102,6 +103,28 @@ pub fn recommend(
         only_what_holds: true,
     };
     decide(plan, total, extent, started, command, run)
+}
+
+/// How many runs a search takes, about, of which `first` is the plan of the first candidates: for a forecast.
+pub fn expected_runs(first: &Plan, wish: Wish) -> u64 {
+    let only = |queues: bool| {
+        let candidates = first.choice().candidates.iter().filter_map(space::single);
+        candidates.filter(|one| space::changes_only(one, queues)).count()
+    };
+    let joined = match (wish.control, only(true)) {
+        (Control::Both, 1..) => only(false) + JOINED * (JOINED - 1),
+        _ => 0,
+    };
+    let (mut tried, mut had) = (first.variants.len() - 1 + joined, 0);
+    let mut runs = 0;
+    for round in 0..ROUNDS {
+        let seeds = (FIRST_SEEDS << round).min(first.seeds.len());
+        runs += tried * (seeds - had);
+        tried = tried.div_ceil(STAYS).max(FINALISTS.min(tried));
+        had = seeds;
+    }
+    let compared = first.seeds.len() * (1 + FINALISTS.min(tried));
+    (runs + had + compared * (1 + NEIGHBOURS.len())) as u64
 }
 
 impl Tried {
@@ -564,8 +587,10 @@ mod tests {
         let plan = Plan::baseline(scenario(), &search_for(wish)).expect("it resolves");
         let (options, never) = (Options::default(), AtomicBool::new(false));
         let (mut runs, mut tried, mut near) = (0, std::collections::BTreeSet::new(), false);
+        let mut made = 0;
         let study = recommend(&plan, wish, "", &mut |title, jobs, seeds| {
             near |= title.starts_with("with ");
+            made += jobs.len() * seeds.len();
             runs += usize::from(!near) * jobs.len() * seeds.len();
             tried.extend(jobs.iter().filter(|_| !near).map(|job| job.name.clone()));
             execute(jobs, seeds, &options, &never, &with_queues, &|_| ())
@@ -579,6 +604,13 @@ mod tests {
         assert!(outside.iter().all(|name| name.ends_with(" only")), "{outside:?}");
         let everything = all.variants.len() * plan.seeds.len();
         assert!(10 * runs <= everything, "{runs} of {everything} runs");
+        let first = crate::compare::exhaustive::planned(&plan, described, candidates(&plan.scenario, wish));
+        let expected = expected_runs(&first.expect("it resolves"), wish) as f64;
+        let share = made as f64 / expected;
+        assert!(
+            (0.75..=1.25).contains(&share),
+            "{made} runs, {expected} were expected"
+        );
     }
 
     #[test]
