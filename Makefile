@@ -4,7 +4,7 @@ CARGO ?= cargo
 FILE ?=
 ARGS ?=
 
-.PHONY: run test test-all check python site bench peers fuzz coverage soak soak-live soak-path fmt doc clean
+.PHONY: run test test-all check python dist-check site bench peers fuzz coverage soak soak-live soak-path fmt doc clean
 
 ## Build the program and compare every mechanism on the built-in home line (or FILE=path).
 run:
@@ -35,6 +35,11 @@ python:
 site:
 	@scripts/need-cargo.sh
 	@scripts/site.sh $(ARGS)
+
+## The source distribution, a wheel built from it, and that wheel in an empty environment with the first notebook.
+dist-check:
+	@scripts/need-cargo.sh
+	@scripts/dist-check.sh
 
 ## The workloads of the engine and the instruction count per delivered packet.
 bench:

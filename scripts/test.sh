@@ -47,6 +47,7 @@ step "fuzz targets" env FUZZ_RUNS="${FUZZ_RUNS:-5000}" scripts/fuzz.sh
 step "licences and sources" scripts/deny.sh
 if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "long tests" cargo test --profile ci --workspace --locked "${features[@]}" -- --ignored
+    step "distribution" scripts/dist-check.sh
     step "other draws" scripts/other-draws.sh
     step "soak" env SOAK_LOG=/dev/null scripts/soak.sh --gib 10
     step "longer fuzzing" env -u FUZZ_RUNS FUZZ_SECONDS="${FUZZ_SECONDS:-120}" scripts/fuzz.sh

@@ -65,12 +65,3 @@ def test_the_wheel_needs_no_compiler(tmp_path: Path) -> None:
     )
     ran = subprocess.run([str(python), "-c", first], capture_output=True, text=True, env=bare, cwd=tmp_path, check=True)
     assert "codel" in ran.stdout
-
-
-@pytest.mark.slow
-def test_the_source_distribution_builds(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "maturin", "sdist", "--out", str(tmp_path)], check=True, cwd=ROOT)
-    (archive,) = tmp_path.glob("fleetfoot-*.tar.gz")
-    build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", str(tmp_path), str(archive)]
-    subprocess.run(build, check=True, cwd=tmp_path)
-    assert list(tmp_path.glob("fleetfoot-*.whl"))
