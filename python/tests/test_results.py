@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import builtins
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -148,8 +149,16 @@ def test_a_library_that_is_missing_is_named_with_its_extra(
 
     monkeypatch.setattr(builtins, "__import__", without)
     monkeypatch.setattr("importlib.import_module", without)
-    with pytest.raises(fleetfoot.MissingExtraError, match=rf"{library} is not installed.*fleetfoot\["):
+    with pytest.raises(fleetfoot.MissingExtraError, match=rf'{library} is not installed: pip install "{library}>='):
         getattr(compared, call)()
+
+
+def test_parts_of_a_variant_are_indented_under_it() -> None:
+    line = fleetfoot.Scenario.home_line().with_(run__duration="4 s", run__warmup="1 s", run__drain="4 s")
+    html = fleetfoot.compare(line, only="codel", seeds=3, budget=0)._repr_html_()
+    indented = re.findall(r'<td style="text-align: left; padding-left: 2em">([^<]*)</td>', html)
+    assert [name.removesuffix(" only").rpartition(" at ")[0] for name in indented] == ["codel"] * 2
+    assert re.search(r'<td style="text-align: left">\*?codel</td>', html)
 
 
 def test_ten_thousand_results_fit_into_memory(line: fleetfoot.Scenario) -> None:
