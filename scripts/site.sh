@@ -42,6 +42,7 @@ if [ "$identity" != "$(cat "$site/identity" 2>/dev/null)" ]; then
     echo "$identity" >"$site/identity"
 fi
 "$venv/bin/codespell" --config docs/site/codespell.cfg "$site/source" docs/site || exit 1
+"$venv/bin/python" docs/site/samples.py "$program" || exit 1
 "$venv/bin/sphinx-build" -c docs/site -b html -d "$site/doctrees" --fail-on-warning --keep-going --quiet --jobs 2 "$site/source" "$site/html" || exit 1
 "$venv/bin/python" docs/site/check.py "$site/html" || exit 1
 echo "the site: $site/html/index.html"
