@@ -7,6 +7,7 @@ print. `..` stands for lines left out; a quoted line may end before the printed 
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import shlex
@@ -41,6 +42,7 @@ def follow(program: Path, page: Path) -> str:
     text = page.read_text()
     files = commands = quoted = 0
     printed: str | None = None
+    problems: list[str] = []
     end = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "work"
@@ -80,33 +82,38 @@ def follow(program: Path, page: Path) -> str:
                     printed = done.stdout
                     commands += 1
             elif not language and printed is not None and not re.match(r"[a-z]+ ", body):
-                quoted += compare(body, printed, f"{page}:{line}")
+                count, differences = compare(body, printed, f"{page}:{line}")
+                quoted += count
+                problems += differences
+    if problems:
+        raise MismatchError("\n".join(problems))
     if not commands:
         raise MismatchError(f"{page}: no command was run")
     return f"{files} files, {commands} commands, {quoted} quoted lines"
 
 
-def compare(body: str, printed: str, place: str) -> int:
-    """Raises unless each part of BODY stands in PRINTED, in this order; the number of lines compared."""
+def compare(body: str, printed: str, place: str) -> tuple[int, list[str]]:
+    """The number of lines of BODY, and for each of its parts that does not stand in PRINTED, in this order, what does instead."""
     lines = [" ".join(line.split()) for line in printed.splitlines()]
     begin = count = 0
+    problems = []
     for part in re.split(r"^\s*\.\.\s*$", body.strip("\n"), flags=re.MULTILINE):
         wanted = [" ".join(line.split()) for line in part.strip("\n").splitlines()]
-        if not wanted:
-            continue
+        count += len(wanted)
         for at in range(begin, len(lines) - len(wanted) + 1):
             if all(same(one, other) for one, other in zip(wanted, lines[at:], strict=False)):
                 begin = at + len(wanted)
-                count += len(wanted)
                 break
         else:
-            nearest = next((line for line in lines if line[:20] == wanted[0][:20]), "no such line")
-            raise MismatchError(
-                f"{place}: not printed:\n"
-                + "\n".join(f"  {line}" for line in wanted)
-                + f"\nnearest to its first line: {nearest}"
-            )
-    return count
+            for line in wanted:
+                if not any(same(line, other) for other in lines):
+                    nearest = difflib.get_close_matches(line, lines, 1, 0.4)
+                    problems.append(
+                        f"{place}: quoted  {line}\n{place}: printed {nearest[0] if nearest else 'nothing like it'}"
+                    )
+            if not problems:
+                problems.append(f"{place}: printed in another order: {wanted[0]}")
+    return count, problems
 
 
 def same(wanted: str, line: str) -> bool:

@@ -30,6 +30,15 @@ STUDIES = {
     "acknowledgments": "profiles",
     "super-packets": "superpackets",
 }
+TITLES = {
+    "turn-on": "how to turn it on, where, and why a shaper may be needed",
+    "start-up": "the study of start-up",
+    "tail-loss": "the study of lost tails",
+    "bursty-flows": "the study of bursty flows",
+    "greedy-flows": "the study of greedy flows",
+    "profiles": "profiles, where each value comes from",
+    "superpackets": "the study of super-packets",
+}
 VERDICTS = {
     "reproduced": "reproduced",
     "partly": "partly reproduced",
@@ -228,7 +237,7 @@ def experiment_page(experiments: list[dict[str, Any]], docs: Path) -> None:
     page = [
         "# All experiments\n",
         "Every published figure that was repeated and every experiment of our own, with its verdict on the record.",
-        "`fleetfoot reproduce ID` runs one, `fleetfoot explain ID` prints its file; [how results are reproduced](reproduce.md) says how to read a",
+        "`fleetfoot reproduce ID` runs one, `fleetfoot explain ID` describes it; [how results are reproduced](reproduce.md) says how to read a",
         "verdict.\n",
     ]
     counts: dict[str, int] = {}
@@ -322,7 +331,7 @@ def mechanism_page(
         page.append(f"- **Effort:** {linked(str(explained['effort']))}")
     study = STUDIES.get(family)
     if study:
-        page.append(f"- **Read on:** [{study}](../{study}.md)")
+        page.append(f"- **Read on:** [{TITLES[study]}](../{study}.md)")
     page.append(f"\n## When to use it\n\n{linked(guide['use'])}\n\n## When not\n\n{linked(guide['avoid'])}\n")
     if "scene" in guide:
         page.append(f"## What happens to the packets\n\n```{{scene}} {guide['scene']}\n```\n")

@@ -6,6 +6,7 @@ when it came to the queue, when it left, and when it arrived, or where it was lo
 
 from __future__ import annotations
 
+import csv
 import html
 import struct
 import subprocess
@@ -19,6 +20,8 @@ FOLDER = Path(__file__).resolve().parents[1] / "scenes"
 # Longest animation, and most packets that one lane may have: what a page can carry.
 LONGEST_S = 30
 MOST_PACKETS = 700
+# A packet on the receiving host's link is drawn without the time that this link needs to send it.
+TOLERANCE_MS = 0.5
 
 
 class Frame(NamedTuple):
@@ -149,6 +152,12 @@ def lane(program: str, name: str, scene: dict[str, Any], chosen: dict[str, Any])
         if done.returncode:
             raise RuntimeError(f"docs/scenes/{name}.toml: {done.stderr}")
         crossed = packets(capture, delay)
+        with (Path(scratch) / "out" / "samples.csv").open() as file:
+            finished = [
+                float(row["start_s"]) + float(row["fct_s"])
+                for row in csv.DictReader(file)
+                if row["completed"] == "true"
+            ]
     # Groups begin in the order of the file; a long transfer in the background has most bytes.
     flows = list(dict.fromkeys(packet.flow for packet in sorted(crossed, key=lambda packet: packet.entered)))
     followed = flows[1:] if len(flows) > 1 and scene["follow"] == ["short"] else flows
@@ -162,6 +171,11 @@ def lane(program: str, name: str, scene: dict[str, Any], chosen: dict[str, Any])
         )
     moments = moments_of(data, begin, delay, access)
     moments["start"] = round(access * 1e3, 1)
+    # What is drawn ends when the run says that its last transfer ended: the capture was read as it was meant.
+    if finished and abs((max(finished) - begin) * 1e3 - moments["done"]) > TOLERANCE_MS:
+        raise ValueError(
+            f"scene {name}: drawn to end at {moments['done']} ms, the run says {(max(finished) - begin) * 1e3:.1f} ms"
+        )
     rows = []
     for packet in sorted(crossed, key=lambda packet: packet.entered):
         which = followed.index(packet.flow) if packet.flow in followed else -1

@@ -126,7 +126,7 @@ test("the search finds a mechanism", { skip }, async () => {
 });
 
 test("pictures for the documents", { skip: skip || (process.env.SHOTS ? false : "SHOTS is not set") }, async () => {
-  for (const [name, width, colorScheme] of [["index", 1280, "light"], ["index", 390, "dark"], [SCENES.tail, 1280, "light"], [SCENES.tail, 390, "dark"]]) {
+  for (const [name, width, colorScheme] of [[SCENES.tail, 1280, "light"], [SCENES.tail, 390, "dark"]]) {
     const { context, page } = await open(name, { viewport: { width, height: width > 500 ? 800 : 780 }, colorScheme });
     const scene = page.locator(".scene");
     if (await scene.count()) {
