@@ -49,8 +49,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         };
         return print(&bibtex(name, &source));
     }
-    if common.json {
-        let document = explain::document(name).ok_or_else(|| unknown(name))?;
+    if let Some(document) = explain::document(name).filter(|_| common.json) {
         return print(&format!("{document:#}\n"));
     }
     let mut text = String::new();
@@ -85,6 +84,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         } else {
             return Err(unknown(name));
         }
+    }
+    if common.json {
+        // Files, profiles and keys are described in words only.
+        let document = serde_json::json!({ "name": name, "text": text });
+        return print(&format!("{document:#}\n"));
     }
     print(&text)
 }

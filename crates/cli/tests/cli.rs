@@ -24,6 +24,30 @@ fn output_is_as_recorded() {
     trycmd::TestCases::new().case("tests/cmd/*.trycmd");
 }
 
+/// Whatever `explain` says in words it says as a document too: mechanisms, experiments, profiles, examples, keys.
+#[test]
+fn everything_that_is_explained_is_explained_as_json() {
+    let place = folder("explain");
+    for name in [
+        "rack-tlp",
+        "drr",
+        "own-ft-gaming",
+        "linux",
+        "home-line",
+        "traffic",
+        "rto_min",
+    ] {
+        let output = fleetfoot(&["explain", name, "--json"], &place);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{name}: {text}");
+        assert!(
+            text.starts_with('{') && text.contains(&format!("\"name\": \"{name}\"")),
+            "{text}"
+        );
+    }
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}
+
 #[test]
 fn equal_commands_give_equal_bytes_and_reuse_runs() {
     let place = folder("equal");
