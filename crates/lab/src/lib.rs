@@ -6,6 +6,7 @@
 //! [`analysis`] holds what its figures compute beyond that. [`import`] makes a scenario of a capture; [`sweep`] runs one scenario at many points; [`live`] compares real programs behind a link; [`plugins`] are mechanisms that a program brings; [`steer`] lets somebody outside decide the window of a flow; [`folder`] is where results are written; [`explain`] is what is known of a name.
 
 pub mod analysis;
+pub mod clock;
 pub mod compare;
 mod downsample;
 pub mod experiment;

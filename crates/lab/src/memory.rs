@@ -5,8 +5,6 @@
 //! reached ends with a message; the results of a run never depend on it. Without [`limit_to`] there is no ceiling, and on
 //! systems without `/proc` it is not enforced.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -50,10 +48,21 @@ pub fn look_again() {
     REACHED.store(false, Ordering::Relaxed);
 }
 
-/// Memory of this process that is in RAM (bytes), where the system reports it.
+/// Memory of a page's engine (bytes); it never gets less.
+#[cfg(target_arch = "wasm32")]
 pub fn resident() -> Option<u64> {
+    Some(core::arch::wasm32::memory_size::<0>() as u64 * 65536)
+}
+
+/// Memory of this process that is in RAM (bytes), where the system reports it.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn resident() -> Option<u64> {
+    use std::io::Read as _;
     let mut text = [0; 4096];
-    let length = File::open("/proc/self/status").ok()?.read(&mut text).ok()?;
+    let length = std::fs::File::open("/proc/self/status")
+        .ok()?
+        .read(&mut text)
+        .ok()?;
     kilobytes(std::str::from_utf8(&text[..length]).ok()?, "VmRSS:")
 }
 

@@ -23,9 +23,9 @@ use super::sensitivity::NEIGHBOURS;
 use super::space;
 use super::study::{Budget, Extent, Runner, Study, StudyError, count, decide};
 use super::{Plan, Ranked, ranked};
+use crate::clock::Instant;
 use crate::result::RunData;
 use crate::run::Batch;
-use std::time::Instant;
 
 pub use super::space::{Control, Wish, candidates};
 

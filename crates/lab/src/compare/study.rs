@@ -8,13 +8,13 @@ use super::place::Place;
 use super::ranking::Rows;
 use super::sensitivity::{NEIGHBOURS, judge};
 use super::{Choice, Evaluation, Plan, evaluate, ranked};
+use crate::clock::Instant;
 use crate::result::{Comparison, Jittered, RunData};
 use crate::run::{Batch, Job};
 use crate::scenario::{Error, Scenario, Setting};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
 use std::str::FromStr;
-use std::time::Instant;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug, PartialEq)]

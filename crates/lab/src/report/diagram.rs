@@ -4,6 +4,8 @@
 //! a cross is a loss. On the sender's side stand the timers that fired. Every arrow says what it carries in words, colours
 //! only repeat it.
 
+mod steps;
+
 use crate::scenario::Resolved;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::{Flags, Packet, Segment};

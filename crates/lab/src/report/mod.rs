@@ -24,6 +24,7 @@ pub mod live;
 pub mod notebook;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+pub mod parts;
 pub mod pcapng;
 pub mod reproduction;
 pub mod table;
@@ -31,6 +32,7 @@ pub(crate) mod text;
 pub mod time_series;
 pub mod trace;
 pub mod vega;
+pub mod waits;
 
 /// Writes the report of `comparison` as one HTML file that needs no network.
 ///

@@ -20,6 +20,7 @@ pub use kernel::playable_by_kernel;
 pub use kernel::{link_of_kernel, play};
 pub use store::{Store, digest, write_atomically};
 
+use crate::clock::Instant;
 use crate::result::RunData;
 use crate::{identity, memory, plugins};
 use fleetfoot_sim::observe::Observer;
@@ -31,7 +32,6 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 /// What runs one specification. It looks at the flag now and then, and returns `interrupted` output when it is set.
 pub type Engine<'a> = dyn Fn(&Spec, &AtomicBool) -> Result<RunOutput, String> + Sync + 'a;
@@ -341,10 +341,6 @@ pub fn execute(
     engine: &Engine<'_>,
     progress: &(dyn Fn(&Progress) + Sync),
 ) -> Result<Batch, Error> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.jobs)
-        .build()
-        .map_err(|error| Error::Threads(error.to_string()))?;
     let started = Instant::now();
     let counters = Counters::default();
     let baselines = demand::Baselines::of(jobs, seeds);
@@ -437,13 +433,13 @@ pub fn execute(
         drop(turn);
         Ok(Some(RunData { seed, output }))
     };
-    let finished: Vec<Result<Option<RunData>, Error>> = pool.install(|| {
+    let finished: Vec<Result<Option<RunData>, Error>> = on_threads(options.jobs, || {
         (0..jobs.len() * seeds.len())
             .into_par_iter()
             .with_max_len(1)
             .map(one)
             .collect()
-    });
+    })?;
 
     let mut runs = vec![Vec::new(); jobs.len()];
     let mut interrupted = false;
@@ -463,6 +459,16 @@ pub fn execute(
         simulated_s: counters.simulated.load(Ordering::Relaxed) as f64 / 1e9,
         interrupted,
     })
+}
+
+/// What `work` returns when it is done by so many threads; 0: one per core. In a browser the caller does it alone.
+fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    if cfg!(target_family = "wasm") {
+        return Ok(work());
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Error::Threads(error.to_string()))?;
+    Ok(pool.install(work))
 }
 
 /// A run that is there.
