@@ -4,7 +4,7 @@ CARGO ?= cargo
 FILE ?=
 ARGS ?=
 
-.PHONY: run test test-all check python dist-check site bench peers fuzz coverage soak soak-live soak-path fmt doc clean
+.PHONY: run test test-all check explorer python dist-check site bench peers fuzz coverage soak soak-live soak-path fmt doc clean
 
 ## Build the program and compare every mechanism on the built-in home line (or FILE=path).
 run:
@@ -40,6 +40,11 @@ site:
 dist-check:
 	@scripts/need-cargo.sh
 	@scripts/dist-check.sh
+
+## The explorer: one page with the simulator in it (explorer.html), which needs no server and no network.
+explorer:
+	@scripts/need-cargo.sh
+	@scripts/explorer.sh $(ARGS)
 
 ## The workloads of the engine and the instruction count per delivered packet.
 bench:

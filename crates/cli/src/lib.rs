@@ -34,6 +34,8 @@ mod recommend;
 mod reproduce;
 mod router;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod session;
 mod shell;
 mod sweep;
@@ -100,6 +102,9 @@ enum Verb {
     Detach(attach::Detach),
     /// Connections between the kernel's TCP and ours: over a bad link with any of its mechanisms.
     Proxy(proxy::Arguments),
+    /// The explorer: a page that compares while one changes the network, at this machine's own address.
+    #[cfg(feature = "serve")]
+    Serve(serve::Arguments),
     /// What works on this machine for real packets, and what to do about what does not.
     Doctor(doctor::Arguments),
     /// Play packetdrill scripts against our TCP in virtual time.
@@ -182,6 +187,8 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Verb::Attach(verb) => attach::attach(verb, common),
         Verb::Detach(verb) => attach::detach(verb, common),
         Verb::Proxy(verb) => proxy::execute(verb, common),
+        #[cfg(feature = "serve")]
+        Verb::Serve(verb) => serve::execute(verb, common),
         Verb::Doctor(verb) => doctor::execute(verb, common),
         Verb::Drill(verb) => drill::execute(verb, common),
         Verb::List(verb) => list::execute(verb, common),

@@ -1,0 +1,155 @@
+//! `fleetfoot serve`: the program's numbers, and who is answered.
+
+#![cfg(feature = "serve")]
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+const SCENARIO: &str = "title = \"A short line\"\n[network]\nkind = \"dumbbell\"\npairs = 2\nbottleneck = { rate = \"4 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"60 packets\" } }\n[[traffic]]\nname = \"pages\"\nkind = \"transfer\"\nsize = \"30 kB\"\narrivals = { dist = \"poisson\", rate = \"3 per second\" }\n[[traffic]]\nname = \"download\"\nkind = \"bulk\"\n[run]\nduration = \"3 s\"\ndrain = \"5 s\"\nseeds = 2\n";
+
+/// The program as a server, which ends with the test.
+struct Server {
+    child: Child,
+    address: String,
+    folder: PathBuf,
+}
+
+impl Server {
+    fn start(name: &str) -> Server {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("serve-{name}"));
+        std::fs::create_dir_all(&folder).expect("the folder can be made");
+        std::fs::write(folder.join("line.toml"), SCENARIO).expect("it can be written");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+            .args(["serve", "--port", "0", "--json", "line.toml"])
+            .current_dir(&folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let mut line = String::new();
+        let output = child.stdout.take().expect("it is a pipe");
+        BufReader::new(output)
+            .read_line(&mut line)
+            .expect("it says where it is");
+        let told: Value = serde_json::from_str(&line).expect("it is JSON");
+        let address = told["address"].as_str().expect("a text");
+        let address = address
+            .trim_start_matches("http://")
+            .trim_end_matches('/')
+            .to_owned();
+        Server {
+            child,
+            address,
+            folder,
+        }
+    }
+
+    /// Status line and body; chunks are joined.
+    fn ask(&self, head: &str, body: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        let length = body.len();
+        write!(
+            stream,
+            "{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
+        .expect("it reads");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers");
+        let (head, body) = text.split_once("\r\n\r\n").expect("there is a head");
+        let status = head.lines().next().unwrap_or("").to_owned();
+        if !head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+            return (status, body.to_owned());
+        }
+        let (mut joined, mut rest) = (String::new(), body);
+        while let Some((size, after)) = rest.split_once("\r\n") {
+            let size = usize::from_str_radix(size, 16).expect("a size");
+            joined.push_str(&after[..size]);
+            rest = after[size..].strip_prefix("\r\n").unwrap_or("");
+        }
+        (status, joined)
+    }
+
+    fn call(&self, request: &Value) -> Value {
+        let host = &self.address;
+        let head = format!(
+            "POST /api/call HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Type: application/json"
+        );
+        let (status, body) = self.ask(&head, &request.to_string());
+        assert!(status.contains("200"), "{status}: {body}");
+        let last = body.lines().last().expect("there is an answer");
+        serde_json::from_str(last).expect("it is JSON")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn timeless(text: &str) -> String {
+    let mut document: Value = serde_json::from_str(text).expect("it is JSON");
+    document.as_object_mut().expect("an object").remove("timing");
+    document.to_string()
+}
+
+#[test]
+fn it_gives_the_numbers_of_compare() {
+    let server = Server::start("numbers");
+    let request = json!({
+        "do": "compare", "scenario": { "name": "line.toml", "toml": SCENARIO, "set": ["network.bottleneck.rate=5 Mbit/s"] },
+        "only": ["fq-codel", "pacing"], "seeds": 2, "budget": 0,
+    });
+    let told = server.call(&request);
+    let served = told["answer"]["json"].as_str().expect("a result");
+    let own = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .args([
+            "compare",
+            "line.toml",
+            "--set",
+            "network.bottleneck.rate=5 Mbit/s",
+            "--only",
+            "fq-codel,pacing",
+        ])
+        .args([
+            "--seeds", "2", "--budget", "0", "--json", "--quiet", "--force", "--out", "out",
+        ])
+        .current_dir(&server.folder)
+        .output()
+        .expect("it runs");
+    assert!(own.status.success(), "{}", String::from_utf8_lossy(&own.stderr));
+    assert_eq!(timeless(served), timeless(&String::from_utf8_lossy(&own.stdout)));
+}
+
+#[test]
+fn only_its_own_page_is_answered() {
+    let server = Server::start("page");
+    let host = server.address.clone();
+    let (status, page) = server.ask(&format!("GET / HTTP/1.1\r\nHost: {host}"), "");
+    assert!(
+        status.contains("200") && page.contains("A short line"),
+        "{status}"
+    );
+    let (status, _) = server.ask("GET / HTTP/1.1\r\nHost: example.org", "");
+    assert!(status.contains("403"), "{status}");
+    let hello = "{\"do\":\"hello\"}";
+    let post = format!("POST /api/call HTTP/1.1\r\nHost: {host}");
+    let (status, _) = server.ask(
+        &format!("{post}\r\nOrigin: http://example.org\r\nContent-Type: application/json"),
+        hello,
+    );
+    assert!(status.contains("403"), "{status}");
+    let (status, _) = server.ask(&format!("{post}\r\nContent-Type: text/plain"), hello);
+    assert!(status.contains("415"), "{status}");
+    let (status, _) = server.ask(
+        &format!("{post}\r\nContent-Type: application/json"),
+        &" ".repeat(3 << 20),
+    );
+    assert!(status.contains("413"), "{status}");
+    let told = server.call(&json!({ "do": "check", "name": "line.toml", "toml": "title = 3" }));
+    assert_eq!(told["error"]["line"], 1, "{told}");
+}

@@ -1,0 +1,176 @@
+//! Comparisons.
+
+use crate::failure::Failure;
+use crate::runs;
+use crate::scenario::Described;
+use fleetfoot_lab::compare::study::{Budget, Extent, Runner, Study, StudyError, nothing_waits, study};
+use fleetfoot_lab::compare::{Choice, Plan, build};
+use fleetfoot_lab::report::parts;
+use fleetfoot_lab::run::{self, Job, Options, execute, fits, simulate_with_progress};
+use fleetfoot_sim::spec::Spec;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A comparison that is wanted: what `fleetfoot compare` takes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// The scenario.
+    pub scenario: Described,
+    /// Only these variants or mechanisms; empty: all.
+    #[serde(default)]
+    pub only: Vec<String>,
+    /// Number of seeds, instead of the scenario's.
+    #[serde(default)]
+    pub seeds: Option<u32>,
+    /// Runs that may be made beyond the first pass; `None`: as many as the program makes by itself.
+    #[serde(default)]
+    pub budget: Option<u64>,
+    /// Only the first pass: no variant at one place alone, no network near this one. It says sooner what comes out.
+    #[serde(default)]
+    pub preview: bool,
+}
+
+impl Wanted {
+    fn choice(&self) -> Choice {
+        Choice {
+            only: self.only.clone(),
+            seeds: self.seeds,
+            ..Choice::default()
+        }
+    }
+
+    /// What is likely to be run, if it fits into memory.
+    fn likely(&self) -> Result<Plan, Failure> {
+        let scenario = self.scenario.scenario()?;
+        let title = scenario.title().to_owned();
+        let plan = Plan::compare(scenario, &self.choice())?;
+        if !plan.waits() {
+            return Err(Failure::new(nothing_waits(&title)));
+        }
+        fits(&plan.jobs(), plan.seeds.len()).map_err(Failure::new)?;
+        Ok(plan)
+    }
+
+    /// The command that gives the same result.
+    pub(crate) fn command(&self) -> String {
+        let mut command = format!("fleetfoot compare {}", quoted(&self.scenario.name));
+        for set in &self.scenario.set {
+            command.push_str(&format!(" --set {}", quoted(set)));
+        }
+        if !self.only.is_empty() {
+            command.push_str(&format!(" --only {}", quoted(&self.only.join(","))));
+        }
+        if let Some(seeds) = self.seeds {
+            command.push_str(&format!(" --seeds {seeds}"));
+        }
+        if let Some(budget) = self.budget {
+            command.push_str(&format!(" --budget {budget}"));
+        }
+        command
+    }
+}
+
+/// An argument as a shell takes it.
+fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:".contains(c);
+    match argument.chars().all(plain) && !argument.is_empty() {
+        true => argument.to_owned(),
+        false => format!("'{}'", argument.replace('\'', "'\\''")),
+    }
+}
+
+/// How long a pilot run may take.
+const PILOT: Duration = Duration::from_millis(60);
+
+/// `{runs, seconds}`: how many runs the first pass takes, and about how long all of them on one core.
+pub(crate) fn estimate(wanted: &Wanted) -> Result<Value, Failure> {
+    let plan = wanted.likely()?;
+    let runs = plan.variants.len() * plan.seeds.len();
+    let spec = Spec {
+        seed: plan.seeds.first().copied().unwrap_or(0),
+        ..plan.described.spec.clone()
+    };
+    let each = run::pilot(&spec, PILOT);
+    Ok(json!({
+        "runs": runs,
+        "variants": plan.variants.len(),
+        "seconds": each.map(|each| each * runs as f64),
+    }))
+}
+
+/// Runs and ranks: the document as the text that the program prints, and what a page shows of it.
+pub(crate) fn compare(
+    wanted: &Wanted,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(&Value) + Sync),
+) -> Result<Value, Failure> {
+    drop(wanted.likely()?);
+    let plan = Plan::baseline(wanted.scenario.scenario()?, &wanted.choice())?;
+    let extent = Extent {
+        budget: wanted.budget.map(Budget::Runs),
+        ..Extent::default()
+    };
+    let options = Options::default();
+    let quiet = Mutex::new(0);
+    let engine = |spec: &Spec, stop: &AtomicBool| {
+        runs::get(spec, || {
+            simulate_with_progress(spec, stop, &|pulse| {
+                let mut calls = quiet.lock().unwrap_or_else(PoisonError::into_inner);
+                *calls += 1;
+                // Only a run that goes on for long says where it is.
+                if *calls % PULSES == 0 {
+                    progress(&json!({ "at_s": pulse.at_s, "end_s": pulse.end_s }));
+                }
+            })
+        })
+    };
+    let command = wanted.command();
+    let mut step = |title: &str, jobs: &[Job], seeds: &[u64]| {
+        execute(jobs, seeds, &options, stop, &engine, &|done| {
+            progress(
+                &json!({ "step": title, "done": done.done, "total": done.total, "variant": done.variant, "seed": done.seed }),
+            );
+        })
+    };
+    let mut study = match wanted.preview {
+        true => first_pass(plan, &command, &mut step)?,
+        false => study(plan, extent, &command, &mut step)?,
+    };
+    study.comparison.document.commit = String::from(env!("FLEETFOOT_COMMIT"));
+    if study.batch.interrupted {
+        return Err(Failure::new("stopped before all runs were done"));
+    }
+    Ok(json!({
+        "json": study.comparison.document.to_json_text(),
+        "command": command,
+        "page": parts::of(&study.comparison),
+        "computed": study.batch.computed,
+    }))
+}
+
+/// The baseline and the variants, each with all seeds, and nothing else.
+fn first_pass(plan: Plan, command: &str, run: &mut Runner<'_>) -> Result<Study, StudyError> {
+    let mut batch = run("as described", &plan.jobs(), &plan.seeds)?;
+    let described = batch.runs.first().cloned().unwrap_or_default();
+    let plan = plan.with_baseline(&described)?;
+    if !batch.interrupted {
+        let variants = run("variants", &plan.jobs()[1..], &plan.seeds)?;
+        batch.computed += variants.computed;
+        batch.interrupted |= variants.interrupted;
+        batch.runs.extend(variants.runs);
+    }
+    let comparison = build(&plan, &batch, command);
+    Ok(Study {
+        plan,
+        comparison,
+        batch,
+    })
+}
+
+/// Pulses of a run between two words of it.
+const PULSES: u64 = 200;

@@ -1,0 +1,259 @@
+// One setting and what was found for it.
+
+import { about, h, type Child } from "./page";
+import { Refused, Stopped, type Engine } from "./engine";
+import { settings, type Moved } from "./controls";
+import { answer, chart, described, drawing, paste, ranking, rankingCsv, say, turnOn, type Choices } from "./results";
+import { saveFile, savers } from "./save";
+import { sequence } from "./sequence";
+import { series } from "./series";
+import type { Checked, Compared, Described, Estimate, Progress, Traced, Trouble } from "./types";
+
+const BASELINE = "as described";
+const GREY = "#808790", BLUE = "#0072B2";
+
+/** Seeds of the first look, and of the next. */
+const LOOKS = [1, 3];
+
+/** A whole comparison that takes longer (s) is begun only when the reader says so. */
+const LONG = 60;
+
+/** The first look takes longer than this (s): say so before it begins. */
+const LONG_LOOK = 10;
+
+export class Side {
+  readonly element = h("section", { class: "side" });
+  file = { name: "home-line.toml", toml: "" };
+  moved: Moved = { set: new Map(), load: 1 };
+  chosen = new Set<string>();
+  checked: Checked | null = null;
+  compared: Compared | null = null;
+  private readonly status = h("div", { class: "status" });
+  private readonly body = h("div", { class: "body" });
+  private readonly packets = h("div", {});
+  private readonly choices: Choices = new Map();
+  private readonly link = { link: -1 };
+  private shown = "";
+  /** Whether the reader chose what is shown. */
+  private picked = false;
+  private connection: { group?: string; number?: number } = {};
+  private looked = "";
+  private turn = 0;
+  private seeds = 0;
+  private measured = 0;
+
+  constructor(private readonly engine: Engine, private readonly looker: Engine, readonly title: string, private readonly trouble: (trouble: Trouble | null) => void) {
+    this.element.append(this.status, this.body);
+  }
+
+  /** The scenario as it is asked for. */
+  described(): Described {
+    return { ...this.file, set: settings(this.moved, this.checked?.controls ?? []) };
+  }
+
+  /** What every figure says of itself. */
+  private readonly caption = () => `${this.checked?.title ?? ""}${this.described().set.length ? `, ${this.described().set.join(", ")}` : ""} · ${this.compared?.page.seeds ?? "1 seed"} · Fleetfoot`;
+
+  /** Reads the file anew. */
+  async check(): Promise<Checked | null> {
+    const turn = ++this.turn;
+    this.engine.stop();
+    try {
+      // The file as it stands: the controls are about its own values.
+      const checked = await this.engine.ask<Checked>({ do: "check", ...this.file, set: [] });
+      if (turn !== this.turn) return null;
+      this.checked = checked;
+      return checked;
+    } catch (error) {
+      this.fail(error, turn);
+      return null;
+    }
+  }
+
+  private request(seeds: number, preview: boolean) {
+    return { scenario: this.described(), only: [...this.chosen], seeds, budget: 0, preview };
+  }
+
+  /** Compares anew: a first look with one seed, then with more. */
+  async run() {
+    const turn = ++this.turn;
+    this.engine.stop();
+    this.looker.stop();
+    this.trouble(null);
+    const wanted = Math.max(1, Math.min(10, this.checked?.seeds ?? 10));
+    this.element.setAttribute("aria-busy", "true");
+    this.working("Looking…", turn);
+    try {
+      if (!this.chosen.size) throw new Refused({ message: "choose at least one mechanism to compare with", text: "", file: "", line: 0, column: 0, key: "", help: [], memory: false });
+      const estimate = await this.engine.ask<Estimate>({ do: "estimate", ...this.request(1, true) });
+      if (turn !== this.turn) return;
+      if (estimate.seconds !== null && estimate.seconds > LONG_LOOK) {
+        await this.agreed(`One seed of ${estimate.variants} variants takes about ${about(estimate.seconds)} here.`, turn);
+      }
+      for (const seeds of [...LOOKS.filter((seeds) => seeds < wanted), wanted]) {
+        const last = seeds === wanted;
+        if (last && this.measured) {
+          const left = this.measured * seeds * (this.seeds > 0 ? 2 : 1);
+          if (left > LONG) await this.agreed(`All ${wanted} seeds take about ${about(left)} more.`, turn);
+        }
+        const begin = performance.now();
+        const compared = await this.engine.ask<Compared>({ do: "compare", ...this.request(seeds, !last) }, (progress) => this.progress(progress, seeds, turn));
+        if (turn !== this.turn) return;
+        if (compared.computed > 0) this.measured = (performance.now() - begin) / 1e3 / Math.max(1, seeds - this.seeds);
+        this.seeds = seeds;
+        this.compared = compared;
+        this.show(last);
+        if (seeds === 1 || (last && this.looked !== this.shown)) void this.look();
+      }
+      this.seeds = 0;
+      this.measured = 0;
+      this.done();
+    } catch (error) {
+      this.seeds = 0;
+      this.measured = 0;
+      this.fail(error, turn);
+    }
+  }
+
+  /** Ends what is running; what is there stays. */
+  stop() {
+    this.turn++;
+    this.engine.stop();
+    this.looker.stop();
+    this.element.removeAttribute("aria-busy");
+    this.status.replaceChildren(h("span", {}, this.compared ? `Stopped: what is shown has ${this.compared.page.seeds}.` : "Stopped."), h("button", { type: "button", click: () => void this.run() }, "Go on"));
+  }
+
+  private working(words: string, turn: number, share?: number) {
+    if (turn !== this.turn) return;
+    const bar = h("progress", share === undefined ? { max: 1, "aria-label": "Progress" } : { max: 1, value: share, "aria-label": "Progress" });
+    const text = h("span", {}, words);
+    const button = this.status.querySelector<HTMLButtonElement>("button.stop") ?? h("button", { type: "button", class: "stop", click: () => this.stop() }, "Stop");
+    this.status.replaceChildren(bar, text, button);
+  }
+
+  private progress(progress: Progress, seeds: number, turn: number) {
+    const words = seeds === 1 ? "First look, 1 seed" : `${seeds} seeds`;
+    if (progress.done !== undefined && progress.total) this.working(`${words}: ${progress.step}, ${progress.done} of ${progress.total} runs`, turn, progress.done / progress.total);
+    else if (progress.at_s !== undefined && progress.end_s) this.working(`${words}: a run is at ${progress.at_s.toFixed(1)} of ${progress.end_s} s`, turn, progress.at_s / progress.end_s);
+  }
+
+  /** Waits until the reader agrees. */
+  private agreed(words: string, turn: number): Promise<void> {
+    this.element.removeAttribute("aria-busy");
+    say(words);
+    return new Promise((resolve) => {
+      this.status.replaceChildren(h("span", {}, words), h("button", { type: "button", class: "go", click: () => {
+        if (turn !== this.turn) return;
+        this.element.setAttribute("aria-busy", "true");
+        this.working("Running…", turn);
+        resolve();
+      } }, "Run it"));
+    });
+  }
+
+  private done() {
+    this.element.removeAttribute("aria-busy");
+    const compared = this.compared;
+    if (!compared) return;
+    say(`${this.title} ${compared.page.seeds}: ${compared.page.top.headline}`);
+    this.status.replaceChildren(h("span", { class: "ready" }, `Done: ${compared.page.seeds}.`));
+  }
+
+  private fail(error: unknown, turn: number) {
+    if (error instanceof Stopped || turn !== this.turn) return;
+    const trouble: Trouble = error instanceof Refused ? error.trouble : { message: String(error), text: String(error), file: "", line: 0, column: 0, key: "", help: [], memory: false };
+    this.element.removeAttribute("aria-busy");
+    this.status.replaceChildren(h("span", { class: "wrong" }, "Nothing was run: see the message at the setting."));
+    this.body.classList.add("old");
+    this.trouble(trouble);
+  }
+
+  private show(last: boolean) {
+    const compared = this.compared;
+    if (!compared) return;
+    const page = compared.page;
+    this.body.classList.remove("old");
+    const charts = (ids: string[]) => page.charts.filter((one) => ids.includes(one.id)).map((one) => chart(one, this.choices, this.caption));
+    const names = [...page.ranking.first, ...page.ranking.rest].map((row) => row.name);
+    if (!this.picked || !names.includes(this.shown)) this.shown = page.turn_on.first?.name && names.includes(page.turn_on.first.name) ? page.turn_on.first.name : (names[0] ?? "");
+    const open = (name: string) => { this.picked = true; this.shown = name; this.connection = {}; this.show(last); void this.look(); };
+    const command = compared.command;
+    const parts: Child[] = [
+      h("p", { class: "eyebrow" }, h("span", { class: "letter" }, `${this.title}: `), this.checked?.title ?? ""),
+      answer(page, "h2"),
+      h("section", { "aria-label": "Ranking" }, h("h3", { class: "part" }, "Ranking"), ranking(page, this.shown, open)),
+      turnOn(page),
+      ...charts(["change", "distribution"]),
+      this.packets,
+      h("details", { class: "card fold" }, h("summary", {}, "The network as it stands"), described(page)),
+      page.pareto ? this.pareto(page.pareto) : null,
+      ...charts(["size"]),
+      h("div", { class: "two" }, ...charts(["delay", "utilisation"])),
+      last ? h("section", { class: "card" }, h("h3", {}, "The same in the program"), h("p", { class: "hint" }, "It prints the same numbers, byte for byte, for the file as it was opened."), paste(command)) : null,
+      h("div", { class: "row downloads", role: "group", "aria-label": "Downloads" },
+        h("button", { type: "button", click: () => this.saveScenario() }, "Scenario file"),
+        last ? h("button", { type: "button", click: () => saveFile("fleetfoot-result.json", compared.json, "application/json") }, "Result as JSON") : null,
+        h("button", { type: "button", click: () => saveFile("fleetfoot-ranking.csv", rankingCsv(page), "text/csv") }, "Ranking as CSV")),
+    ];
+    const focus = document.activeElement instanceof HTMLButtonElement && this.body.contains(document.activeElement) ? document.activeElement.textContent : null;
+    const opened = new Set([...this.body.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent));
+    this.body.replaceChildren(...parts.filter((part): part is Node | string => Boolean(part)));
+    for (const summary of this.body.querySelectorAll("details > summary")) if (opened.has(summary.textContent)) (summary.parentElement as HTMLDetailsElement).open = true;
+    if (focus) [...this.body.querySelectorAll("button")].find((button) => button.textContent === focus)?.focus({ preventScroll: true });
+  }
+
+  private pareto(picture: { text: string; wide: string; narrow: string }): HTMLElement {
+    const place = h("div", { class: "chart" }, h("div", { class: "picture wide" }, drawing(picture.wide)), h("div", { class: "picture narrow" }, drawing(picture.narrow)));
+    return h("section", { class: "card" }, h("h3", {}, "What it saves, whom it harms"), h("p", { class: "hint" }, picture.text), place,
+      savers("pareto", () => [...place.querySelectorAll("svg")].find((svg) => svg.getClientRects().length > 0) ?? null, this.caption));
+  }
+
+  /** The file with the changes in it. */
+  async saveScenario() {
+    try {
+      const { toml } = await this.looker.ask<Checked>({ do: "check", ...this.described() });
+      saveFile(this.file.name.replace(/[^\w.-]/g, "-"), toml, "application/toml");
+    } catch (error) {
+      this.fail(error, this.turn);
+    }
+  }
+
+  /** Looks into one run of the baseline and of the chosen variant. */
+  private async look() {
+    const turn = this.turn;
+    this.looked = this.shown;
+    try {
+      const ask = (variant: string, connection: { group?: string; number?: number }) => this.looker.ask<Traced>({ do: "trace", scenario: this.described(), variant, ...connection });
+      const before = await ask(BASELINE, this.connection);
+      const same = { group: before.group, number: before.number };
+      const after = this.shown && this.shown !== BASELINE ? await ask(this.shown, same) : null;
+      if (turn !== this.turn) return;
+      const lines = [{ name: BASELINE, waits: before.waits, colour: GREY }];
+      if (after) lines.push({ name: this.shown, waits: after.waits, colour: BLUE });
+      const panels = [{ name: BASELINE, diagram: before.diagram }];
+      if (after) panels.push({ name: this.shown, diagram: after.diagram });
+      this.packets.replaceChildren(series(lines, this.link, this.caption), before.diagram ? sequence(panels, this.chooser(before), this.caption) : "");
+    } catch (error) {
+      if (error instanceof Stopped || turn !== this.turn) return;
+      this.packets.replaceChildren(h("p", { class: "hint" }, `The packets of this run cannot be shown: ${error instanceof Error ? error.message : String(error)}`));
+    }
+  }
+
+  /** Which connection is drawn. */
+  private chooser(traced: Traced): HTMLElement {
+    const group: HTMLSelectElement = h("select", { "aria-label": "Traffic", change: () => { this.connection = { group: group.value }; void this.look(); } },
+      ...traced.groups.map((name) => h("option", { value: name, selected: name === traced.group }, name)));
+    const listed = traced.connections;
+    const words = (number: number) => {
+      const one = listed.find((one) => one.number === number);
+      return one ? `no. ${number}, at ${one.start_s.toFixed(2)} s, ${one.segments} packets${one.lost ? `, ${one.lost} lost` : ""}` : `no. ${number}`;
+    };
+    const numbers = listed.map((one) => one.number);
+    if (traced.number !== undefined && !numbers.includes(traced.number)) numbers.push(traced.number);
+    const number: HTMLSelectElement = h("select", { "aria-label": "Connection", change: () => { this.connection = { group: traced.group, number: Number(number.value) }; void this.look(); } },
+      ...numbers.map((one) => h("option", { value: one, selected: one === traced.number }, words(one))));
+    return h("div", { class: "controls" }, h("label", {}, "Traffic ", group), h("label", {}, "Connection ", number),
+      h("span", { class: "quiet" }, "the same connection as described and with the change; arrows are packets, time runs downwards"));
+  }
+}
