@@ -21,7 +21,7 @@ step() {
     results+=("$result")
 }
 
-features=(--features fleetfoot-sim/quic,fleetfoot-lab/parquet,fleetfoot-lab/quic,fleetfoot-cli/parquet,fleetfoot-cli/quic,fleetfoot-cli/xdp)
+features=(--features fleetfoot-sim/quic,fleetfoot-lab/parquet,fleetfoot-lab/quic,fleetfoot-cli/parquet,fleetfoot-cli/quic,fleetfoot-cli/serve,fleetfoot-cli/xdp)
 step "packages" scripts/setup.sh
 if scripts/has-bpf.sh; then
     features[1]+=,fleetfoot-cli/bpf
@@ -36,8 +36,12 @@ step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspa
 export FLEETFOOT_BUILT=1
 step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
+<<<<<<< HEAD
 step "documentation site" scripts/site.sh --follow
 step "site in a browser" scripts/test-site.sh
+=======
+step "explorer in a browser" scripts/test-explorer.sh
+>>>>>>> 2c252cf7 (explorer: its page, tests in Chromium, behind serve and built in)
 step "Python package" scripts/python.sh --quiet
 # A crate of its own: libraries come from the build above, the crates of this workspace are compiled again.
 plugin=(--manifest-path examples/plugin/Cargo.toml)
@@ -49,6 +53,7 @@ if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "long tests" cargo test --profile ci --workspace --locked "${features[@]}" -- --ignored
     step "distribution" scripts/dist-check.sh
     step "other draws" scripts/other-draws.sh
+    step "explorer with its own engine" scripts/test-explorer.sh --built-in
     step "soak" env SOAK_LOG=/dev/null scripts/soak.sh --gib 10
     step "longer fuzzing" env -u FUZZ_RUNS FUZZ_SECONDS="${FUZZ_SECONDS:-120}" scripts/fuzz.sh
     step "full figures" scripts/test-figures.sh

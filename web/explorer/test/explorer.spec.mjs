@@ -1,0 +1,283 @@
+// Opens the explorer in the system's Chromium. EXPLORER: the file of `make explorer`, or the address of `fleetfoot serve`.
+// PROGRAM: the program, whose numbers are compared. CHROMIUM: the browser. SHOTS: a folder for screenshots. LONG: also what takes minutes.
+import AxeBuilder from "@axe-core/playwright";
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const given = process.env.EXPLORER ?? "../../explorer.html";
+const served = /^http/.test(given);
+const address = served ? given : `file://${resolve(given)}`;
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const skip = !served && !existsSync(resolve(given)) ? `no page at ${given}` : !existsSync(executablePath) ? "needs chromium" : false;
+const PATIENCE = 240_000;
+let browser, folder;
+
+// A run of this takes a few milliseconds, so that the tests are about the page.
+const SMALL = `title = "A short line"
+[network]
+kind = "dumbbell"
+pairs = 2
+[network.bottleneck]
+rate = "4 Mbit/s"
+delay = "10 ms"
+queue = { kind = "drop-tail", limit = "60 packets" }
+label = "the line"
+[tcp]
+profile = "linux"
+[[traffic]]
+name = "pages"
+kind = "transfer"
+size = "30 kB"
+arrivals = { dist = "poisson", rate = "3 per second" }
+[[traffic]]
+name = "download"
+kind = "bulk"
+[run]
+duration = "4 s"
+warmup = "500 ms"
+drain = "5 s"
+seeds = 3
+`;
+
+before(async () => {
+  if (skip) return;
+  folder = mkdtempSync(join(tmpdir(), "explorer-"));
+  writeFileSync(join(folder, "small.toml"), SMALL);
+  browser = await chromium.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+});
+after(async () => {
+  await browser?.close();
+  if (folder) rmSync(folder, { recursive: true });
+});
+
+async function open(options, hash = "") {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  const problems = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("request", (request) => /^(https?|wss?):/.test(request.url()) && !(served && request.url().startsWith(address)) && problems.push(`fetched ${request.url()}`));
+  await page.goto(address + hash);
+  return { context, page, problems };
+}
+
+const answered = (page) => page.waitForSelector(".headline");
+const ready = (page) => page.waitForSelector(".side .ready");
+const small = async (page) => {
+  await page.setInputFiles("#file", join(folder, "small.toml"));
+  await page.waitForFunction(() => document.querySelector(".eyebrow")?.textContent.includes("A short line"));
+  await ready(page);
+};
+const shot = async (page, name) => { if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name}.png`, fullPage: true }); };
+
+async function result(page) {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Result as JSON" }).click()]);
+  return readFileSync(await download.path(), "utf8");
+}
+
+// Without the times that the machine took, as text.
+function timeless(text) {
+  const document = JSON.parse(text);
+  delete document.timing;
+  return JSON.stringify(document, null, 1);
+}
+
+test("opens with an answer, and gives the numbers of the program", { skip }, async () => {
+  const { context, page, problems } = await open({ acceptDownloads: true });
+  const begin = Date.now();
+  await answered(page);
+  console.log(`first answer after ${Date.now() - begin} ms`);
+  await small(page);
+  const text = await result(page);
+  const command = await page.locator(".paste code").last().textContent();
+  assert.match(command, /^fleetfoot compare small\.toml --only [\w,-]+ --seeds 3 --budget 0$/);
+  if (process.env.PROGRAM) {
+    const arguments_ = command.split(" ").slice(1).concat("--json", "--quiet", "--out", join(folder, "out"), "--force");
+    const own = execFileSync(resolve(process.env.PROGRAM), arguments_, { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
+    assert.equal(timeless(text), timeless(own));
+  }
+  assert.ok(await page.locator(".chart svg").count() >= 4);
+  assert.ok(await page.locator(".sequence line").count() > 20);
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
+for (const [name, width, colorScheme] of [["light", 1280, "light"], ["dark", 1280, "dark"], ["phone", 390, "light"], ["phone-dark", 390, "dark"]]) {
+  test(`fits and is accessible: ${name}`, { skip }, async () => {
+    const { context, page, problems } = await open({ viewport: { width, height: 850 }, colorScheme });
+    await small(page);
+    await page.waitForSelector(".sequence");
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, "the page is too wide");
+    await shot(page, name);
+    const found = await new AxeBuilder({ page }).analyze();
+    const serious = found.violations.filter((one) => ["serious", "critical"].includes(one.impact));
+    assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 120)).join(" | ")}`), []);
+    assert.deepEqual(problems, []);
+    await context.close();
+  });
+}
+
+test("the packets play, pause, step and follow the slider", { skip }, async () => {
+  const { context, page, problems } = await open();
+  await small(page);
+  await page.waitForSelector(".player");
+  const shown = () => page.locator(".sequence").first().evaluate((svg) => [...svg.querySelectorAll("line")].filter((line) => line.style.display !== "none").length);
+  const all = await shown();
+  const slider = page.getByLabel("Time of the diagram");
+  await slider.focus();
+  await page.keyboard.press("Home");
+  const none = await shown();
+  assert.ok(none < 6 && all > 20, `${none} of ${all}`);
+  await page.getByRole("button", { name: "Step ›" }).click();
+  await page.getByRole("button", { name: "Step ›" }).click();
+  const some = await shown();
+  assert.ok(some >= none);
+  await page.locator(".play").click();
+  await page.waitForFunction((some) => [...document.querySelector(".sequence").querySelectorAll("line")].filter((line) => line.style.display !== "none").length > some + 2, some);
+  await page.locator(".play").click();
+  const paused = await slider.inputValue();
+  await page.waitForTimeout(200);
+  assert.equal(await slider.inputValue(), paused);
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
+test("mistakes are told at their place, and nothing freezes", { skip }, async () => {
+  const { context, page } = await open();
+  await small(page);
+  const rate = page.getByLabel("Rate of the line, as text");
+  await rate.fill("4 bananas");
+  await rate.press("Enter");
+  const wrong = page.locator(".field .wrong:visible");
+  await wrong.waitFor();
+  assert.match(await wrong.textContent(), /a speed is wanted, found "4 bananas"/);
+  assert.equal(await rate.getAttribute("aria-invalid"), "true");
+  await rate.fill("0 bit/s");
+  await rate.press("Enter");
+  await page.waitForFunction(() => !document.querySelector(".field .wrong:not([hidden])")?.textContent.includes("bananas"));
+  await rate.fill("5 Mbit/s");
+  await rate.press("Enter");
+  await page.waitForSelector(".side .ready");
+  assert.equal(await page.locator(".field .wrong:visible").count(), 0);
+  const told = async () => { await page.locator("#message:visible").waitFor(); return page.locator("#message").textContent(); };
+  writeFileSync(join(folder, "broken.toml"), SMALL.replace("kind = \"bulk\"", "kind = \"bulky\""));
+  await page.setInputFiles("#file", join(folder, "broken.toml"));
+  assert.match(await told(), /broken\.toml, line 19.*bulky/s);
+  await page.setInputFiles("#file", { name: "noise.toml", mimeType: "", buffer: Buffer.from([0, 1, 2, 255, 254, 0]) });
+  await page.waitForFunction(() => document.getElementById("message").textContent.includes("noise.toml"));
+  const large = join(folder, "large.pcap");
+  writeFileSync(large, Buffer.alloc(100_000_000));
+  await page.setInputFiles("#file", large);
+  await page.waitForFunction(() => document.getElementById("message").textContent.includes("large.pcap (100.0 MB)"));
+  await page.locator("#edit").evaluate((details) => { details.open = true; });
+  await page.locator("#text").fill(SMALL.replace("count", "count").replace("kind = \"bulk\"", "kind = \"bulk\"\ncount = 900000000"));
+  await page.locator("#apply").click();
+  await page.waitForFunction(() => /memory/.test(document.getElementById("message").textContent));
+  await context.close();
+});
+
+test("a long scenario says how long it takes and can be stopped", { skip }, async () => {
+  const { context, page } = await open();
+  await answered(page);
+  writeFileSync(join(folder, "long.toml"), SMALL.replace("A short line", "A long run").replace("4 Mbit/s", "1 Gbit/s").replace("duration = \"4 s\"", "duration = \"30 min\""));
+  await page.setInputFiles("#file", join(folder, "long.toml"));
+  const go = page.locator(".status .go");
+  await go.waitFor();
+  assert.match(await page.locator(".status").first().textContent(), /takes about \d+ (s|minutes|hours)/);
+  await go.click();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.waitForFunction(() => document.querySelector(".status").textContent.includes("Stopped"));
+  await small(page);
+  await context.close();
+});
+
+test("a link gives the setting back, and two stand beside each other", { skip }, async () => {
+  const { context, page, problems } = await open();
+  await small(page);
+  const rate = page.getByLabel("Rate of the line, as text");
+  await rate.fill("6 Mbit/s");
+  await rate.press("Enter");
+  await page.waitForFunction(() => location.hash.length > 10);
+  await ready(page);
+  await page.locator("#second").click();
+  await page.waitForFunction(() => document.querySelectorAll(".side .ready").length === 2);
+  assert.equal(await page.locator(".side").count(), 2);
+  await page.getByLabel("Rate of the line, as text").fill("8 Mbit/s");
+  await page.getByLabel("Rate of the line, as text").press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".side .ready").length === 2);
+  await page.waitForTimeout(400);
+  await shot(page, "two");
+  const hash = await page.evaluate(() => location.hash);
+  const again = await open({}, hash);
+  await again.page.waitForFunction(() => document.querySelectorAll(".side .ready").length === 2);
+  assert.equal(await again.page.getByLabel("Rate of the line, as text").inputValue(), "6 Mbit/s");
+  await again.page.getByRole("button", { name: "Setting B" }).click();
+  assert.equal(await again.page.getByLabel("Rate of the line, as text").inputValue(), "8 Mbit/s");
+  assert.deepEqual([...problems, ...again.problems], []);
+  await context.close();
+  await again.context.close();
+});
+
+test("keys alone are enough", { skip }, async () => {
+  const { context, page } = await open();
+  await small(page);
+  const seen = new Set();
+  for (let times = 0; times < 60; times += 1) {
+    await page.keyboard.press("Tab");
+    seen.add(await page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute("aria-label") || document.activeElement.textContent.slice(0, 30)));
+  }
+  for (const wanted of ["example", "share", "Rate of the line, as text", "second"]) assert.ok([...seen].some((one) => one === wanted), `${wanted} is not reached: ${[...seen].join("; ")}`);
+  await page.getByLabel("Rate of the line", { exact: true }).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.waitForFunction(() => location.hash.length > 10);
+  await ready(page);
+  await context.close();
+});
+
+test("pictures and tables can be saved", { skip }, async () => {
+  const { context, page } = await open({ acceptDownloads: true });
+  await small(page);
+  await page.waitForSelector(".sequence");
+  const saved = async (name) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).first().click()]);
+    return readFileSync(await download.path());
+  };
+  assert.match((await saved("Save distribution as SVG")).toString(), /^<svg[^>]*xmlns/);
+  assert.equal((await saved("Save packets as PNG")).subarray(1, 4).toString(), "PNG");
+  assert.match((await saved("Save queue as CSV")).toString(), /^variant,link,direction,time_s,mean_wait_s,longest_wait_s,dropped\nas described,/);
+  assert.match((await saved("Scenario file")).toString(), /title = "A short line"/);
+  await context.close();
+});
+
+test("memory stays bounded over 200 changes", { skip: skip || (process.env.LONG ? false : "only in the long tests") }, async () => {
+  const { context, page, problems } = await open();
+  await small(page);
+  const client = await context.newCDPSession(page);
+  const used = async () => {
+    await client.send("HeapProfiler.collectGarbage");
+    return (await client.send("Runtime.getHeapUsage")).usedSize + (await client.send("Memory.getDOMCounters")).nodes * 200;
+  };
+  const rate = page.getByLabel("Rate of the line, as text");
+  let before = 0;
+  for (let number = 0; number < 200; number += 1) {
+    await rate.fill(`${4 + (number % 40) / 10} Mbit/s`);
+    await rate.press("Enter");
+    await page.waitForTimeout(400);
+    if (number === 20) { await ready(page); before = await used(); }
+  }
+  await ready(page);
+  const after = await used();
+  console.log(`${(before / 1e6).toFixed(1)} MB after 20 changes, ${(after / 1e6).toFixed(1)} MB after 200`);
+  assert.ok(after < before * 1.5 + 10e6);
+  assert.deepEqual(problems, []);
+  await context.close();
+});
