@@ -8,8 +8,8 @@ use super::value::unknown_word;
 use super::{keys, path as paths};
 use crate::{input, plugins};
 use fleetfoot_core::units::Rate;
-use fleetfoot_live::Format;
 use fleetfoot_live::router::{Config, Interface, InterfaceConfig, Mode, Offloads, Queue, Route};
+use fleetfoot_live::{Format, Network};
 use fleetfoot_sim::spec::LinkRate;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -66,7 +66,7 @@ fn parse(name: &str, text: &str, interfaces: &[Interface]) -> Result<RouterFile,
         _ => Mode::Route,
     };
     let wanted = read_interfaces(&file, mode, interfaces)?;
-    let routes = read_routes(&file, mode, &wanted)?;
+    let routes = read_routes(&file, mode, &wanted, interfaces)?;
     let metrics = match file.find("metrics")? {
         Some(field) => Some(listen(&Section::open(&field.node, keys::METRICS, &field.path)?)?),
         None => None,
@@ -166,9 +166,15 @@ fn read_interface(section: &Section, name: &str, mtu: u32, mode: Mode) -> Result
     })
 }
 
-fn read_routes(file: &Section, mode: Mode, interfaces: &[InterfaceConfig]) -> Result<Vec<Route>, Error> {
+fn read_routes(
+    file: &Section,
+    mode: Mode,
+    interfaces: &[InterfaceConfig],
+    there: &[Interface],
+) -> Result<Vec<Route>, Error> {
     let list = file.need("route")?;
     let mut routes: Vec<Route> = Vec::new();
+    let mut vias = Vec::new();
     for field in list.list()? {
         if mode == Mode::Bridge {
             return Err(field
@@ -192,7 +198,11 @@ fn read_routes(file: &Section, mode: Mode, interfaces: &[InterfaceConfig]) -> Re
             return Err(unknown_word(&name.node, &name.path, &message, word, &names));
         };
         let via = match section.find("via")? {
-            Some(field) => Some(next_router(&field, network)?),
+            Some(field) => {
+                let via = next_router(&field, network)?;
+                vias.push((field, interface, via));
+                Some(via)
+            }
             None => None,
         };
         routes.push(Route {
@@ -210,7 +220,61 @@ fn read_routes(file: &Section, mode: Mode, interfaces: &[InterfaceConfig]) -> Re
             ),
         );
     }
+    for (field, interface, via) in vias {
+        let name = &interfaces[interface].name;
+        if let Some(found) = there.iter().find(|one| one.name == *name) {
+            let on_link = |route: &Route| {
+                let network = Network {
+                    address: route.network,
+                    prefix: route.prefix,
+                };
+                route.via.is_none() && route.interface == interface && network.contains(via)
+            };
+            on_link_of(&field, via, found, routes.iter().any(on_link))?;
+        }
+    }
     Ok(routes)
+}
+
+/// Refuses a next router that no host on the link of `interface` can be; `routed`: a route of the file says that it is there.
+fn on_link_of(field: &Field, via: IpAddr, interface: &Interface, routed: bool) -> Result<(), Error> {
+    let name = &interface.name;
+    if interface.addresses.contains(&via) {
+        return Err(field.fail(format!("{via} is this machine's own address, at `{name}`")));
+    }
+    let link_local = |address: IpAddr| matches!(address, IpAddr::V6(six) if six.is_unicast_link_local());
+    let own: Vec<&Network> = interface
+        .networks
+        .iter()
+        .filter(|one| one.address.is_ipv4() == via.is_ipv4() && !link_local(one.address))
+        .collect();
+    // An interface that is down has lost its IPv6 addresses.
+    let unknown = own.is_empty() && !interface.up;
+    if routed || unknown || link_local(via) || own.iter().any(|network| network.contains(via)) {
+        return Ok(());
+    }
+    let has = own
+        .iter()
+        .map(|one| format!("{}/{}", one.address, one.prefix))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let (family, width) = if via.is_ipv4() {
+        ("IPv4", 32)
+    } else {
+        ("IPv6", 128)
+    };
+    let message = if own.is_empty() {
+        format!("{via} is on no network of `{name}`, which has no {family} address")
+    } else {
+        format!("{via} is on no network of `{name}`, which has {has}")
+    };
+    Err(field.fail(message).help(
+        field.place(),
+        format!(
+            "the address of a router on that link; one that is there all the same needs a route of its own: [[route]] with \
+            to = \"{via}/{width}\" and interface = \"{name}\""
+        ),
+    ))
 }
 
 /// The address of a network and the length of its prefix.
@@ -303,8 +367,8 @@ mod tests {
     use crate::plugins;
     use crate::scenario::keys;
     use fleetfoot_core::units::Rate;
-    use fleetfoot_live::Format;
     use fleetfoot_live::router::{Interface, Mode};
+    use fleetfoot_live::{Format, Network};
 
     fn there() -> Vec<Interface> {
         let interface = |name: &str, hardware| Interface {
@@ -313,14 +377,17 @@ mod tests {
             mtu: 1500,
             hardware,
             addresses: Vec::new(),
+            networks: Vec::new(),
             up: true,
         };
         let own = Some([2, 0, 0, 0, 0, 1]);
-        vec![
-            interface("lo", None),
-            interface("lan0", own),
-            interface("wan0", own),
-        ]
+        let mut wan = interface("wan0", own);
+        wan.addresses = vec!["192.0.2.7".parse().expect("an address")];
+        wan.networks = vec![Network {
+            address: wan.addresses[0],
+            prefix: 24,
+        }];
+        vec![interface("lo", None), interface("lan0", own), wan]
     }
 
     fn read(text: &str) -> Result<RouterFile, String> {
@@ -484,6 +551,24 @@ format = "json"
                 19,
                 "the address of a router is wanted",
             ),
+            (
+                "via = \"192.0.2.1\"",
+                "via = \"192.0.3.1\"",
+                19,
+                "192.0.3.1 is on no network of `wan0`, which has 192.0.2.7/24",
+            ),
+            (
+                "via = \"192.0.2.1\"",
+                "via = \"192.0.2.7\"",
+                19,
+                "this machine's own address",
+            ),
+            (
+                "to = \"0.0.0.0/0\"\ninterface = \"wan0\"\nvia = \"192.0.2.1\"",
+                "to = \"::/0\"\ninterface = \"wan0\"\nvia = \"fd00::1\"",
+                19,
+                "fd00::1 is on no network of `wan0`, which has no IPv6 address",
+            ),
             ("127.0.0.1:9105", "0.0.0.0:9105", 21, "not a loopback address"),
             ("127.0.0.1:9105", "9105", 21, "an address and a port are wanted"),
             (
@@ -527,6 +612,27 @@ format = "json"
         assert!(read(&none).expect_err("no route").contains("forwards nothing"));
         assert!(read("").expect_err("empty").contains("describes nothing"));
         assert!(read("mode = ").expect_err("no TOML").contains("this is not TOML"));
+    }
+
+    #[test]
+    fn a_next_router_is_on_the_link_or_a_route_says_so() {
+        let link_local = GOOD.replace(
+            "to = \"0.0.0.0/0\"\ninterface = \"wan0\"\nvia = \"192.0.2.1\"",
+            "to = \"::/0\"\ninterface = \"wan0\"\nvia = \"fe80::1\"",
+        );
+        assert!(read(&link_local).is_ok());
+        let elsewhere = GOOD.replace("via = \"192.0.2.1\"", "via = \"192.0.3.1\"");
+        assert!(read(&elsewhere).is_err());
+        let route = "[[route]]\nto = \"192.0.3.1/32\"\ninterface = \"wan0\"\n[metrics]";
+        assert!(read(&elsewhere.replace("[metrics]", route)).is_ok());
+        let other = route.replace("wan0", "lan0");
+        assert!(read(&elsewhere.replace("[metrics]", &other)).is_err());
+        // What is down may have lost its addresses.
+        let mut down = there();
+        for one in &mut down {
+            (one.up, one.addresses, one.networks) = (false, Vec::new(), Vec::new());
+        }
+        assert!(parse("router.toml", &elsewhere, &down).is_ok());
     }
 
     #[test]

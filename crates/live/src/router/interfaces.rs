@@ -1,6 +1,7 @@
 //! What the kernel says of the interfaces of this network namespace.
 
 use crate::Error;
+use crate::passage::Network;
 use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
@@ -25,8 +26,20 @@ pub struct Interface {
     pub hardware: Option<[u8; 6]>,
     /// Its IP addresses.
     pub addresses: Vec<IpAddr>,
+    /// The networks that its addresses are in.
+    pub networks: Vec<Network>,
     /// Whether it is up.
     pub up: bool,
+}
+
+impl Interface {
+    fn add(&mut self, address: IpAddr, bits: u32) {
+        self.addresses.push(address);
+        self.networks.push(Network {
+            address,
+            prefix: bits as u8,
+        });
+    }
 }
 
 /// All interfaces of the namespace of this thread.
@@ -57,6 +70,7 @@ pub fn interfaces() -> Result<Vec<Interface>, Error> {
                     mtu,
                     hardware: None,
                     addresses: Vec::new(),
+                    networks: Vec::new(),
                     up: found.flags.contains(InterfaceFlags::IFF_UP),
                 });
                 all.len() - 1
@@ -69,9 +83,13 @@ pub fn interfaces() -> Result<Vec<Interface>, Error> {
                 all[at].hardware = link.addr();
             }
         } else if let Some(four) = address.as_sockaddr_in() {
-            all[at].addresses.push(IpAddr::V4(four.ip()));
+            let mask = found.netmask.as_ref().and_then(|mask| mask.as_sockaddr_in());
+            let bits = mask.map_or(u32::BITS, |mask| mask.ip().to_bits().leading_ones());
+            all[at].add(IpAddr::V4(four.ip()), bits);
         } else if let Some(six) = address.as_sockaddr_in6() {
-            all[at].addresses.push(IpAddr::V6(six.ip()));
+            let mask = found.netmask.as_ref().and_then(|mask| mask.as_sockaddr_in6());
+            let bits = mask.map_or(u128::BITS, |mask| mask.ip().to_bits().leading_ones());
+            all[at].add(IpAddr::V6(six.ip()), bits);
         }
     }
     Ok(all)

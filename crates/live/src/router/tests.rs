@@ -119,6 +119,7 @@ impl Path {
             mtu: 1500,
             hardware: Some([2, 0, 0, 0, 0, index as u8]),
             addresses: Vec::new(),
+            networks: Vec::new(),
             up: true,
         });
         let mut plane = Plane::of(&config, facts.to_vec()).expect("a socket for the kernel's news");

@@ -376,6 +376,7 @@ fn written(command: &str) -> RouterFile {
         index: 1,
         mtu: 1500,
         addresses: Vec::new(),
+        networks: Vec::new(),
         up: true,
     });
     let file = router(&folder.join("router.toml"), &there).expect("the router reads it");
