@@ -32,7 +32,8 @@ mod linux {
     use fleetfoot_core::units::Rate;
     use fleetfoot_lab::scenario::{LogFormat, RouterFile, router};
     use fleetfoot_live::router::{
-        Discard, Event, InterfaceConfig, InterfaceSnapshot, Mode, Router, SignalOrders, Snapshot, interfaces,
+        Discard, Event, InterfaceConfig, InterfaceSnapshot, Mode, Router, SignalOrders, Snapshot, Spans,
+        interfaces,
     };
     use fleetfoot_live::{Clock, Refusal};
     use serde_json::{Map, Value, json};
@@ -341,7 +342,33 @@ mod linux {
             for (name, count) in events(at) {
                 let _ = write!(text, "; {name} {count}");
             }
+            for (what, spans) in [("read", &at.input.unread), ("handed over", &at.output.lateness)] {
+                if let (Some(mean), Some(share)) = (spans.mean(), spans.late_share()) {
+                    let _ = write!(
+                        text,
+                        "; {what} {:.1} us late on average, {:.2} ms at most, {:.2} % more than a millisecond",
+                        mean * 1e6,
+                        spans.longest_ns as f64 / 1e6,
+                        share * 1e2
+                    );
+                }
+            }
             text.push('\n');
+        }
+        for at in &snapshot.interfaces {
+            if at
+                .output
+                .lateness
+                .late_share()
+                .is_some_and(|share| share > MOST_LATE)
+            {
+                let _ = writeln!(
+                    text,
+                    "warning: the described rate and queue of {} were not kept: this machine was late with more than one frame in a \
+                    hundred. It has too few cores for what runs on it, or is too slow",
+                    at.name
+                );
+            }
         }
         let _ = write!(
             text,
@@ -349,6 +376,19 @@ mod linux {
             snapshot.reloads, snapshot.refused_reloads, snapshot.icmp_errors
         );
         text
+    }
+
+    /// Times, and how many are up to 1, 2, 4, ... microseconds.
+    fn spans(spans: &Spans) -> Value {
+        let classes: Vec<Value> = spans
+            .histogram()
+            .filter(|(_, frames)| *frames > 0)
+            .map(|(end, frames)| json!({ "up_to": end.is_finite().then_some(end), "frames": frames }))
+            .collect();
+        json!({
+            "n": spans.n(), "mean": spans.mean(), "max": (spans.n() > 0).then(|| spans.longest_ns as f64 / 1e9),
+            "late_share": spans.late_share(), "histogram": classes,
+        })
     }
 
     fn document(snapshot: &Snapshot) -> Value {
@@ -370,6 +410,8 @@ mod linux {
                     "queued_frames": at.output.queued, "sent_frames": at.output.sent, "sent_bytes": at.output.bytes,
                     "dropped": object(drops(at)), "refused": object(refusals(at)), "events": object(events(at)),
                     "waiting_packets": at.waiting_packets,
+                    "read_delay_s": spans(&at.input.unread), "queue_delay_s": spans(&at.output.delay),
+                    "lateness_s": spans(&at.output.lateness),
                 })
             })
             .collect();
@@ -378,4 +420,7 @@ mod linux {
             "refused_reloads": snapshot.refused_reloads, "icmp_errors": snapshot.icmp_errors,
         })
     }
+
+    /// With a larger share of frames that are more than a millisecond late the described rate was not kept.
+    const MOST_LATE: f64 = 0.01;
 }

@@ -105,6 +105,32 @@ fn a_mistake_has_its_place_and_exit_status_2() {
 }
 
 #[test]
+fn a_next_router_that_no_host_on_the_link_can_be_is_refused() {
+    if skips() {
+        return;
+    }
+    let folder = Folder::new("via");
+    let route = "[[route]]\nto = \"0.0.0.0/0\"\ninterface = \"two\"\nvia = \"192.0.3.1\"\n";
+    let text = format!("{}{route}", BRIDGE.replace("\"bridge\"", "\"route\""));
+    std::fs::write(folder.path().join("via.toml"), text).expect("a file");
+    let said = script(
+        &folder,
+        "ip address add 192.0.2.7/24 dev two
+        $FLEETFOOT router via.toml --check 2>&1 || echo status $?
+        ip address add 192.0.3.7/24 dev two
+        $FLEETFOOT router via.toml --check",
+    );
+    for part in [
+        "via.toml:14:7",
+        "192.0.3.1 is on no network of `two`, which has 192.0.2.7/24",
+        "status 2",
+        "router between one (fq-codel at line rate), two (favourtail at 50 Mbit/s), 1 route",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
 fn signals_reload_and_end_it_and_nothing_is_left() {
     if skips() {
         return;
@@ -127,6 +153,7 @@ fn signals_reload_and_end_it_and_nothing_is_left() {
             mv router.toml.before router.toml
             kill -TERM $router; wait $router; echo status $?
             grep -c 'sixty Mbit' log
+            grep -c '"lateness_s"' document; grep -c '"read_delay_s"' document
             grep -o '"reloads": 1' document; grep -o '"refused_reloads": 2' document
             ip -d link show one | grep -c 'promiscuity 0'
             # A second one after a kill.
@@ -142,7 +169,7 @@ fn signals_reload_and_end_it_and_nothing_is_left() {
             "#
         ),
     );
-    let wanted = "1\nstatus 0\n1\n\"reloads\": 1\n\"refused_reloads\": 2\n1\n1\nstatus 0\n1\n";
+    let wanted = "1\nstatus 0\n1\n2\n2\n\"reloads\": 1\n\"refused_reloads\": 2\n1\n1\nstatus 0\n1\n";
     assert_eq!(said, wanted);
 }
 

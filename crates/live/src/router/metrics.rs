@@ -3,7 +3,7 @@
 //! The thread that forwards owns its counters and takes no lock. A request is passed to it and answered with a copy of them.
 
 use super::packet::Discard;
-use super::{InputCounters, OutputCounters};
+use super::{InputCounters, OutputCounters, Spans};
 use crate::{Error, Refusal};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
 use prometheus_client::collector::Collector;
@@ -183,7 +183,18 @@ impl Collector for Snapshot {
             "Most places of its tables that a queue looked at for one packet",
             &samples,
         )?;
-        self.delays(&mut encoder)?;
+        let help = "Time that frames were in a queue";
+        self.spans(&mut encoder, "queue_delay_seconds", help, |at| &at.output.delay)?;
+        let help = "Time from a frame's arrival until it was read";
+        self.spans(&mut encoder, "read_delay_seconds", help, |at| &at.input.unread)?;
+        let help = "How much later than its queue and rate say an interface was given a frame";
+        self.spans(&mut encoder, "lateness_seconds", help, |at| &at.output.lateness)?;
+        counter(
+            &mut encoder,
+            "late_frames",
+            "Frames that an interface was given more than a millisecond late",
+            &each(|at| at.output.lateness.late),
+        )?;
         for (name, help, value) in [
             ("reloads", "Files that took over", self.reloads),
             ("refused_reloads", "Files that were refused", self.refused_reloads),
@@ -212,26 +223,23 @@ fn labelled<'a>(
 }
 
 impl Snapshot {
-    fn delays(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let help = "Time that frames were in a queue";
-        let mut metric =
-            encoder.encode_descriptor("queue_delay_seconds", help, None, MetricType::Histogram)?;
+    fn spans(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        name: &str,
+        help: &str,
+        of: impl Fn(&InterfaceSnapshot) -> &Spans,
+    ) -> Result<(), fmt::Error> {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
         for at in &self.interfaces {
-            let counts = &at.output.delays;
-            let mut buckets: Vec<(f64, u64)> = (0..counts.len() - 1)
-                .zip(counts)
-                .map(|(class, count)| ((1_u64 << class) as f64 / 1e6, *count))
-                .collect();
-            // The encoder writes `+Inf`, which a histogram must end with, for infinity alone.
-            buckets.push((f64::INFINITY, counts[counts.len() - 1]));
-            let sum = at.output.delay_ns as f64 / 1e9;
+            let spans = of(at);
+            // It ends with infinity, for which the encoder writes `+Inf`, as a histogram must.
+            let buckets: Vec<(f64, u64)> = spans.histogram().collect();
+            let sum = spans.sum_ns as f64 / 1e9;
             let labels = [("interface", at.name.as_str()), ("queue", at.queue)];
-            metric.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
-                sum,
-                counts.iter().sum(),
-                &buckets,
-                None,
-            )?;
+            metric
+                .encode_family(&labels)?
+                .encode_histogram::<NoLabelSet>(sum, spans.n(), &buckets, None)?;
         }
         Ok(())
     }
@@ -424,6 +432,7 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 #[cfg(test)]
 mod tests {
     use super::{CLIENTS, InterfaceSnapshot, PATIENCE, Snapshot, serve};
+    use fleetfoot_core::time::Duration;
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpStream};
     use std::time::Instant;
@@ -435,8 +444,10 @@ mod tests {
             queue: "pie",
             ..InterfaceSnapshot::default()
         };
-        interface.output.delays[3] = 5;
-        *interface.output.delays.last_mut().expect("classes") = 2;
+        interface.output.delay.classes[3] = 5;
+        *interface.output.delay.classes.last_mut().expect("classes") = 2;
+        interface.output.lateness.record(Duration::from_micros(3));
+        interface.output.lateness.record(Duration::from_millis(2));
         let snapshot = Snapshot {
             interfaces: vec![interface],
             ..Snapshot::default()
@@ -463,6 +474,14 @@ mod tests {
             finite.is_sorted() && finite.last().is_some_and(|&longest| longest < 5.0),
             "{finite:?}"
         );
+        for line in [
+            "fleetfoot_router_lateness_seconds_count{interface=\"lan0\",queue=\"pie\"} 2",
+            "fleetfoot_router_lateness_seconds_sum{interface=\"lan0\",queue=\"pie\"} 0.002003",
+            "fleetfoot_router_late_frames_total{interface=\"lan0\"} 1",
+            "fleetfoot_router_read_delay_seconds_count{interface=\"lan0\",queue=\"pie\"} 0",
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line}: {text}");
+        }
     }
 
     #[test]

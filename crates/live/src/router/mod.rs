@@ -21,13 +21,15 @@ mod output;
 pub mod packet;
 mod plane;
 mod routes;
+mod spans;
 
 pub use config::{Config, InterfaceConfig, Mode, Offloads, Queue, Route};
 pub use control::{Order, Orders, SignalOrders};
 pub use interfaces::{Interface, interfaces, missing_capabilities};
 pub use metrics::{InterfaceSnapshot, Snapshot};
-pub use output::{DELAYS, OutputCounters};
+pub use output::OutputCounters;
 pub use packet::Discard;
+pub use spans::{LATE, SPANS, Spans};
 
 use crate::claim::Claim;
 use crate::clock::WallClock;
@@ -55,6 +57,8 @@ pub struct InputCounters {
     pub discards: [u64; Discard::ALL.len()],
     /// Frames that were lost because they were not read in time.
     pub missed: u64,
+    /// How long after the kernel had received them frames were read; of rings that give frames no time (AF_XDP) none.
+    pub unread: Spans,
 }
 
 impl InputCounters {
@@ -278,7 +282,7 @@ impl Router {
             for index in 0..self.ports.len() {
                 more |= self.read(clock, index, log);
             }
-            self.flush(clock.now())?;
+            self.flush(clock)?;
             if more && busy < BUSY {
                 busy += 1;
                 continue;
@@ -306,7 +310,14 @@ impl Router {
             let Some(frame) = port.socket.receive() else {
                 return false;
             };
-            let at = frame.stamp.map_or(stamps.now, |stamp| stamps.arrival(stamp));
+            let at = match frame.stamp {
+                Some(stamp) => {
+                    let at = stamps.arrival(stamp);
+                    port.counters.unread.record(stamps.now.since(at));
+                    at
+                }
+                None => stamps.now,
+            };
             let bytes = frame.bytes();
             port.counters.received += 1;
             port.counters.bytes += bytes.len() as u64;
@@ -334,8 +345,9 @@ impl Router {
     }
 
     /// Sends what is due.
-    fn flush(&mut self, now: Instant) -> Result<(), Error> {
+    fn flush(&mut self, clock: &Clock) -> Result<(), Error> {
         for (output, port) in self.outputs.iter_mut().zip(&mut self.ports) {
+            let now = clock.now();
             output.flush(now, |frames| port.socket.send(frames))?;
             port.socket.push(now);
         }

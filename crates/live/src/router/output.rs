@@ -8,6 +8,7 @@
 //! interface at once.
 
 use super::config::{InterfaceConfig, Queue};
+use super::spans::Spans;
 use crate::Error;
 use crate::frames::{Frames, HEADER, Seen, TAG};
 use crate::packet_socket::{BATCH, Refusal, Sent};
@@ -29,13 +30,21 @@ pub(super) struct Output {
     /// Packets that were dropped in the last call of the queue.
     dropped: Vec<Packet>,
     /// Packets that have left the queue; those from `begin` on the interface has not taken.
-    due: Vec<Packet>,
+    due: Vec<Due>,
     begin: usize,
     /// The interface was full: when it is asked again.
     retry: Option<Instant>,
     /// Up to when the queue has been carried on.
     known: Instant,
     counters: OutputCounters,
+}
+
+/// A packet that the interface is to have.
+#[derive(Clone, Copy)]
+struct Due {
+    packet: Packet,
+    /// When.
+    at: Instant,
 }
 
 /// What an output has counted.
@@ -55,14 +64,12 @@ pub struct OutputCounters {
     pub refused: [u64; Refusal::ALL.len()],
     /// How often the interface was full, and frames had to wait.
     pub full: u64,
-    /// Times in the queue: how many were below 1, 2, 4.. microseconds and not below the one before; the last has all others.
-    pub delays: [u64; DELAYS],
-    /// Their sum, nanoseconds.
-    pub delay_ns: u64,
+    /// Times in the queue.
+    pub delay: Spans,
+    /// How much later than the described queue and rate frames were handed to the interface. Without a rate: how long after the
+    /// kernel had received them, where nothing had to wait for the interface.
+    pub lateness: Spans,
 }
-
-/// Classes of times in the queue: the last but one ends at 2^22 us, four seconds.
-pub const DELAYS: usize = 24;
 
 impl Default for OutputCounters {
     fn default() -> OutputCounters {
@@ -74,21 +81,13 @@ impl Default for OutputCounters {
             events: [0; QueueEventKind::ALL.len()],
             refused: [0; Refusal::ALL.len()],
             full: 0,
-            delays: [0; DELAYS],
-            delay_ns: 0,
+            delay: Spans::default(),
+            lateness: Spans::default(),
         }
     }
 }
 
 impl OutputCounters {
-    #[inline]
-    fn waited(&mut self, span: Duration) {
-        let nanos = span.as_nanos();
-        let class = (u64::BITS - (nanos / 1000).leading_zeros()) as usize;
-        self.delays[class.min(DELAYS - 1)] += 1;
-        self.delay_ns = self.delay_ns.saturating_add(nanos);
-    }
-
     /// Frames that the queue dropped.
     pub fn dropped(&self) -> u64 {
         self.drops.iter().sum()
@@ -189,7 +188,7 @@ struct Watch<'a> {
 impl LinkObserver for Watch<'_> {
     #[inline]
     fn on_departure(&mut self, _: Instant, _: &Packet, waited: Duration) {
-        self.counters.waited(waited);
+        self.counters.delay.record(waited);
     }
 
     fn on_drop(&mut self, _: Instant, packet: &Packet, reason: DropReason) {
@@ -310,7 +309,8 @@ impl Output {
                 let (under_way, queues) = link.into_parts();
                 for packet in under_way {
                     self.frames.remark(&packet);
-                    self.due.push(packet);
+                    let at = self.known;
+                    self.due.push(Due { packet, at });
                 }
                 queues
             }
@@ -362,7 +362,7 @@ impl Output {
         self.release_dropped();
         // At line rate nothing waits but for an interface that is full.
         if matches!(self.path, Path::Line(_)) && self.retry.is_none() && self.due.len() < BATCH {
-            self.collect();
+            self.collect(at);
         }
         true
     }
@@ -403,7 +403,7 @@ impl Output {
             if self.begin == self.due.len() {
                 self.due.clear();
                 self.begin = 0;
-                self.collect();
+                self.collect(self.known);
             }
             let batch = &self.due[self.begin..];
             if batch.is_empty() {
@@ -411,15 +411,16 @@ impl Output {
             }
             let mut slices = [IoSlice::new(&[]); BATCH];
             let count = batch.len().min(BATCH);
-            for (slice, packet) in slices.iter_mut().zip(batch) {
-                *slice = IoSlice::new(self.frames.bytes(packet));
+            for (slice, due) in slices.iter_mut().zip(batch) {
+                *slice = IoSlice::new(self.frames.bytes(&due.packet));
             }
             let done = match send(&slices[..count])? {
                 Sent::Taken(taken) => {
                     let taken = taken.clamp(1, count);
                     self.counters.sent += taken as u64;
-                    for packet in &batch[..taken] {
-                        self.counters.bytes += u64::from(packet.segment.len());
+                    for due in &batch[..taken] {
+                        self.counters.bytes += u64::from(due.packet.segment.len());
+                        self.counters.lateness.record(self.known.since(due.at));
                     }
                     taken
                 }
@@ -433,28 +434,35 @@ impl Output {
                     1
                 }
             };
-            for packet in &self.due[self.begin..self.begin + done] {
-                self.frames.release(packet);
+            for due in &self.due[self.begin..self.begin + done] {
+                self.frames.release(&due.packet);
             }
             self.begin += done;
         }
     }
 
-    /// Takes a batch of packets that are due from the queue.
-    fn collect(&mut self) {
+    /// Takes a batch of packets that are due from the queue; without a rate they have been due since `came`.
+    fn collect(&mut self, came: Instant) {
         let now = self.known;
         let mut watch = Watch {
             dropped: &mut self.dropped,
             counters: &mut self.counters,
         };
+        if let Path::Shaped(link) = &mut self.path {
+            // Departures first: then the head of the wire is what is delivered next, and when.
+            link.on_timeout(now, self.frames.flows(), &mut watch);
+        }
         while self.due.len() < BATCH {
-            let packet = match &mut self.path {
-                Path::Shaped(link) => link.poll_delivery(now, self.frames.flows(), &mut watch),
-                Path::Line(line) => line.dequeue(now, &self.frames, &mut watch),
+            let (at, packet) = match &mut self.path {
+                Path::Shaped(link) => (
+                    link.poll_timeout().unwrap_or(now),
+                    link.poll_delivery(now, self.frames.flows(), &mut watch),
+                ),
+                Path::Line(line) => (came, line.dequeue(now, &self.frames, &mut watch)),
             };
             let Some(packet) = packet else { break };
             self.frames.remark(&packet);
-            self.due.push(packet);
+            self.due.push(Due { packet, at });
         }
         self.release_dropped();
     }

@@ -1,6 +1,11 @@
 //! A router that routes stands beside the kernel of its machine: what is for that machine is the kernel's, everything else the router's.
 
-use super::*;
+use crate::configs::{queue, rings, routed};
+use crate::row::{self, Place, Row, Running, has, skips};
+use crate::traffic::{SIZE, echo, no_loss, transfer_between};
+use fleetfoot_live::Format;
+use fleetfoot_live::router::{Discard, Snapshot};
+use std::time::Duration;
 
 /// Pings `to` from a place until an answer comes, or none does.
 fn ping_until(from: &Place, to: &str, answers: bool) {

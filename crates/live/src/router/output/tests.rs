@@ -98,6 +98,36 @@ fn leaving(output: &mut Output, now: Instant) -> Vec<Vec<u8>> {
 }
 
 #[test]
+fn lateness_is_what_is_added_to_the_described_queue_and_rate() {
+    // 1000 bytes take a millisecond; the second frame is due a millisecond after the first.
+    let mut shaped = output(queue("drop-tail", None), Some(Rate::from_bps(8_000_000)));
+    for number in 0..2 {
+        assert!(push(
+            &mut shaped,
+            Instant::from_millis(10),
+            &frame("10.0.0.5:80", &numbered(number))
+        ));
+    }
+    assert_eq!(leaving(&mut shaped, Instant::from_micros(11_030)).len(), 1);
+    assert_eq!(leaving(&mut shaped, Instant::from_micros(15_000)).len(), 1);
+    let late = shaped.counters().lateness;
+    assert_eq!(
+        (late.n(), late.sum_ns, late.longest_ns, late.late),
+        (2, 3_030_000, 3_000_000, 1)
+    );
+    // Without a rate a frame is due when it came.
+    let mut line = output(queue("drop-tail", None), None);
+    assert!(push(
+        &mut line,
+        Instant::from_millis(10),
+        &frame("10.0.0.5:80", &numbered(0))
+    ));
+    assert_eq!(leaving(&mut line, Instant::from_micros(10_007)).len(), 1);
+    let late = line.counters().lateness;
+    assert_eq!((late.n(), late.sum_ns, late.late), (1, 7_000, 0));
+}
+
+#[test]
 fn every_registered_queue_forwards_at_line_rate_and_shaped_in_order() {
     for entry in AnyQueue::ENTRIES {
         for rate in [None, Some(Rate::from_bps(8_000_000))] {
@@ -117,7 +147,7 @@ fn every_registered_queue_forwards_at_line_rate_and_shaped_in_order() {
             let counters = output.counters();
             assert_eq!((counters.queued, counters.sent, counters.dropped()), (40, 40, 0));
             assert_eq!(counters.bytes, 40_000);
-            assert_eq!(counters.delays.iter().sum::<u64>(), 40);
+            assert_eq!(counters.delay.n(), 40);
             assert_eq!(
                 (output.kept(), output.poll_timeout()),
                 (0, None),
@@ -234,7 +264,7 @@ fn another_queue_and_rate_take_over_without_a_loss_and_in_order() {
                 assert_eq!((output.kept(), output.counters().dropped()), (0, 0), "{what}");
                 if after == Some(Rate::from_bps(8_000_000)) {
                     assert!(
-                        output.counters().delay_ns > 0,
+                        output.counters().delay.sum_ns > 0,
                         "{what}: shaped after the change, too"
                     );
                 }
