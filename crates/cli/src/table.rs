@@ -45,8 +45,8 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
                 .goodput_bps
                 .as_ref()
                 .map_or_else(|| String::from("-"), |s| rate(s.mean)),
-            group.counters.get("retransmits").to_string(),
-            group.counters.get("timeouts").to_string(),
+            group.counters.text("retransmits"),
+            group.counters.text("timeouts"),
         ]);
     }
     align(&mut groups, 1..10);

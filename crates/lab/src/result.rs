@@ -202,7 +202,7 @@ pub struct Group {
     /// Data units of its data senders that the network dropped within [warmup, duration).
     pub dropped_units: u64,
     /// Fast recoveries, timeouts and reductions on ECN within [warmup, duration): loss events.
-    pub congestion_events: u64,
+    pub congestion_events: Option<u64>,
     /// Further measures by name.
     pub more: BTreeMap<String, Summary>,
 }

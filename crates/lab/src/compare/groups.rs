@@ -198,7 +198,7 @@ fn group(
         by_size: by_size(info.kind, index, outputs, resamples),
         counters: Counters::of(flows),
         dropped_units: total(GroupMetric::DroppedUnits),
-        congestion_events: total(GroupMetric::CongestionEvents),
+        congestion_events: Some(total(GroupMetric::CongestionEvents)),
         more: more.chain(measures).collect(),
     }
 }

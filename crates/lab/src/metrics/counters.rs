@@ -11,9 +11,9 @@ pub fn reported() -> impl Iterator<Item = &'static Counter> {
     Stats::COUNTERS.iter().filter(|counter| counter.reported)
 }
 
-/// Totals of the reported counters over flows; in JSON a field for each.
+/// Totals of the reported counters over flows; in JSON a field for each, `null` where nobody could count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters(Vec<u64>);
+pub struct Counters(Vec<Option<u64>>);
 
 impl Counters {
     /// Totals over `flows`.
@@ -24,23 +24,29 @@ impl Counters {
                 *total += (counter.value)(&stats);
             }
         }
-        Counters(totals)
+        Counters(totals.into_iter().map(Some).collect())
     }
 
-    /// These counters, by name; the others are zero.
+    /// These counters, by name; the others are not known.
     pub fn from_values(values: &[(&str, u64)]) -> Counters {
         let value = |name| values.iter().find(|value| value.0 == name);
         Counters(
             reported()
-                .map(|counter| value(counter.name).map_or(0, |value| value.1))
+                .map(|counter| value(counter.name).map(|value| value.1))
                 .collect(),
         )
     }
 
-    /// The total of the counter called `name`; 0 if it is not reported.
-    pub fn get(&self, name: &str) -> u64 {
+    /// The total of the counter called `name`; `None` if it is not reported, or nobody could count it.
+    pub fn get(&self, name: &str) -> Option<u64> {
         let place = reported().position(|counter| counter.name == name);
-        place.and_then(|place| self.0.get(place)).copied().unwrap_or(0)
+        place.and_then(|place| *self.0.get(place)?)
+    }
+
+    /// [`Counters::get`] in words, a dash where it is not known.
+    pub fn text(&self, name: &str) -> String {
+        self.get(name)
+            .map_or_else(|| String::from("-"), |total| total.to_string())
     }
 }
 
@@ -52,9 +58,9 @@ impl Serialize for Counters {
 
 impl<'de> Deserialize<'de> for Counters {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Counters, D::Error> {
-        let mut totals = BTreeMap::<String, u64>::deserialize(deserializer)?;
+        let mut totals = BTreeMap::<String, Option<u64>>::deserialize(deserializer)?;
         let counters = reported()
-            .map(|counter| totals.remove(counter.name).unwrap_or(0))
+            .map(|counter| totals.remove(counter.name).unwrap_or(Some(0)))
             .collect();
         match totals.keys().next() {
             None => Ok(Counters(counters)),

@@ -142,9 +142,9 @@ fn group_rows<'a>(info: &GroupInfo, variants: &[&'a Variant]) -> Vec<GroupRow<'a
                         .goodput_bps
                         .as_ref()
                         .map_or_else(none, |goodput| bits_per_second(goodput.mean)),
-                    group.counters.get("retransmits").to_string(),
-                    group.counters.get("timeouts").to_string(),
-                    group.counters.get("probes").to_string(),
+                    group.counters.text("retransmits"),
+                    group.counters.text("timeouts"),
+                    group.counters.text("probes"),
                 ],
             })
         })

@@ -68,7 +68,7 @@ pub(super) fn flows(studied: &Studied) -> Group {
                 .sum(),
         )]),
         dropped_units: all().map(|flow| flow.sent.dropped + flow.received.dropped).sum(),
-        congestion_events: 0,
+        congestion_events: None,
         more: BTreeMap::new(),
     }
 }
