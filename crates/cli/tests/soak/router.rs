@@ -35,6 +35,13 @@ struct Part {
     kill: u64,
 }
 
+impl Part {
+    /// Whether frames of this MTU fit into the memory of AF_XDP.
+    const fn carried_by_xdp(&self) -> bool {
+        self.mtu < 3800
+    }
+}
+
 const MIB: u64 = 1 << 20;
 
 /// Every queue that a kernel's traffic can be given to, at line rate and before links of several speeds.
@@ -155,14 +162,35 @@ fn gibibytes_through_a_router() {
     if skips() {
         return;
     }
+    let (ring, mode) = (
+        chosen("FLEETFOOT_SOAK_RING", &["frames", "blocks", "xdp"]),
+        chosen("FLEETFOOT_SOAK_MODE", &["bridge", "route"]),
+    );
+    assert!(
+        ring != Some("xdp") || cfg!(feature = "xdp"),
+        "AF_XDP is not built in"
+    );
+    let parts: Vec<Part> = PARTS
+        .into_iter()
+        .filter(|part| ring != Some("xdp") || part.carried_by_xdp())
+        .collect();
     parts::play("router", 4, |number| {
-        let mut part = PARTS[number % PARTS.len()];
+        let mut part = parts[number % parts.len()];
         // Where it is built, AF_XDP has every other part that it can carry.
-        if cfg!(feature = "xdp") && part.mtu < 3800 && (number / PARTS.len()).is_multiple_of(2) {
+        if cfg!(feature = "xdp") && part.carried_by_xdp() && (number / parts.len()).is_multiple_of(2) {
             part.ring = "xdp";
         }
+        part.ring = ring.unwrap_or(part.ring);
+        part.routed = mode.map_or(part.routed, |mode| mode == "route");
         play(part, number, "long", part.routed)
     });
+}
+
+/// The one of `words` that the environment asks for, if it asks for one.
+fn chosen(variable: &str, words: &[&'static str]) -> Option<&'static str> {
+    let asked = std::env::var(variable).ok()?;
+    let found = words.iter().find(|word| **word == asked);
+    Some(found.unwrap_or_else(|| panic!("{variable} is one of {words:?}, not {asked}")))
 }
 
 fn play(part: Part, number: usize, name: &str, routed: bool) -> Done {
