@@ -36,12 +36,9 @@ step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspa
 export FLEETFOOT_BUILT=1
 step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
-<<<<<<< HEAD
 step "documentation site" scripts/site.sh --follow
 step "site in a browser" scripts/test-site.sh
-=======
 step "explorer in a browser" scripts/test-explorer.sh
->>>>>>> 2c252cf7 (explorer: its page, tests in Chromium, behind serve and built in)
 step "Python package" scripts/python.sh --quiet
 # A crate of its own: libraries come from the build above, the crates of this workspace are compiled again.
 plugin=(--manifest-path examples/plugin/Cargo.toml)
