@@ -57,7 +57,10 @@ fn hello() -> Value {
         .iter()
         .map(|(name, text)| json!({ "name": name, "text": text }))
         .collect();
-    let mechanisms: Vec<Value> = ENTRIES.iter().map(|entry| entry.to_json()).collect();
+    let mechanisms: Vec<Value> = ENTRIES
+        .iter()
+        .map(fleetfoot_lab::mechanisms::Mechanism::to_json)
+        .collect();
     json!({
         "fleetfoot": env!("CARGO_PKG_VERSION"),
         "commit": env!("FLEETFOOT_COMMIT"),
