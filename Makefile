@@ -4,7 +4,7 @@ CARGO ?= cargo
 FILE ?=
 ARGS ?=
 
-.PHONY: run test test-all check explorer python dist-check site bench peers fuzz coverage soak soak-live soak-path fmt doc clean
+.PHONY: run test test-all check explorer python dist-check site bench bench-peers peers fuzz coverage soak soak-live soak-path fmt doc clean
 
 ## Build the program and compare every mechanism on the built-in home line (or FILE=path).
 run:
@@ -46,10 +46,15 @@ explorer:
 	@scripts/need-cargo.sh
 	@scripts/explorer.sh $(ARGS)
 
-## The workloads of the engine and the instruction count per delivered packet.
+## The workloads of the engine: time, memory per flow, and per delivered packet the instructions and missed lines of the caches.
 bench:
 	@scripts/need-cargo.sh
 	@scripts/bench.sh
+
+## The workloads that ns-2 has as well (Debian package ns2), both programs in turns, ROUNDS times (default 3).
+bench-peers:
+	@scripts/need-cargo.sh
+	@bench/peers/compare.sh $(or $(ROUNDS),3)
 
 ## Side by side with ns-2 and ns-3 (Debian packages ns2, libns3-dev), Linux's queues and this machine's kernel and quinn (root, namespaces).
 peers:

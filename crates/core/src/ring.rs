@@ -82,6 +82,15 @@ impl<T: Copy> Ring<T> {
         self.slots.get(self.taken & self.mask)
     }
 
+    /// The one behind the oldest.
+    #[inline]
+    pub fn second(&self) -> Option<&T> {
+        if self.len() < 2 {
+            return None;
+        }
+        self.slots.get(self.taken.wrapping_add(1) & self.mask)
+    }
+
     /// The oldest, to be changed.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
@@ -152,6 +161,23 @@ impl<T: Copy> Ring<T> {
         self.taken = self.taken.wrapping_add(usize::from(!self.is_empty()));
     }
 
+    /// Gives back room that many needed and few use. A ring goes through all of its room, so that what is large comes from memory each
+    /// time.
+    pub fn tighten(&mut self) {
+        let room = (4 * self.len()).next_power_of_two().max(LEAST);
+        if self.slots.len() < 4 * room {
+            return;
+        }
+        let mut slots = Vec::with_capacity(room);
+        for piece in self.pieces() {
+            slots.extend_from_slice(piece);
+        }
+        let filling = self.slots[0];
+        (self.taken, self.put, self.mask) = (0, slots.len(), room - 1);
+        slots.resize(room, filling);
+        self.slots = slots;
+    }
+
     /// Forgets all.
     #[inline(always)]
     pub fn clear(&mut self) {
@@ -163,7 +189,7 @@ impl<T: Copy> Ring<T> {
     #[inline(never)]
     fn grow(&mut self, item: T) {
         let len = self.slots.len();
-        self.slots.resize((2 * len).max(4), item);
+        self.slots.resize((2 * len).max(LEAST), item);
         self.mask = self.slots.len() - 1;
         if len == 0 {
             return;
@@ -187,6 +213,9 @@ pub(crate) fn copy_behind<T: Copy>(slots: &mut [T], places: core::ops::Range<usi
         to.copy_from_slice(from);
     }
 }
+
+/// The least room of a ring that has held something.
+const LEAST: usize = 4;
 
 /// Items that are copied at once.
 const PIECE: usize = 16;
@@ -236,6 +265,7 @@ mod tests {
             }
             assert_eq!((ring.len(), ring.front()), (deque.len(), deque.front()));
             assert_eq!(ring.is_empty(), deque.is_empty());
+            assert_eq!(ring.second(), deque.get(1));
             if round % 64 == 0 {
                 assert!(ring.pieces().concat().iter().eq(&deque));
                 let newest = ring.len() / 3;
@@ -245,6 +275,10 @@ mod tests {
                 let some = ring.len() / 40;
                 ring.forget(some);
                 deque.drain(..some);
+                if round % 256 == 0 {
+                    ring.tighten();
+                    assert!(ring.pieces().concat().iter().eq(&deque));
+                }
             }
         }
     }

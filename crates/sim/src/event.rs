@@ -270,6 +270,15 @@ impl EventQueue {
         (first < until).then(|| self.arrivals.read(first))
     }
 
+    /// The links of most of the arrivals that come next, where there are many links; where not, none.
+    #[inline]
+    pub fn soon(&self) -> impl Iterator<Item = u32> + '_ {
+        let first = self.arrivals.of_parts().iter();
+        first
+            .filter(|&&arrival| arrival != u64::MAX)
+            .map(|&arrival| self.arrivals.read(arrival).0)
+    }
+
     /// Whether there are many links.
     #[inline(always)]
     pub fn is_large(&self) -> bool {
@@ -279,16 +288,26 @@ impl EventQueue {
     /// The next event if it is not later than `end`. An arrival stays until [`EventQueue::set_arrival`] moves it; all
     /// others are taken.
     pub fn pop_until(&mut self, end: Instant) -> Option<EventKey> {
-        if end != self.end {
-            self.limit_arrivals(end);
-        }
+        self.limit(end);
         if let Some((link, at)) = self.next_arrival() {
             return Some(EventKey::new(at, EventKind::Arrival, link, 0));
         }
-        let key = EventKey(self.first_other);
-        if key.at() > end || self.first_other == EMPTY {
+        let key = self.next_other()?;
+        if key.at() > end {
             return None;
         }
+        self.pop_other();
+        Some(key)
+    }
+
+    /// The first event that is no arrival.
+    #[inline]
+    pub fn next_other(&self) -> Option<EventKey> {
+        (self.first_other != EMPTY).then_some(EventKey(self.first_other))
+    }
+
+    /// Takes the first event that is no arrival.
+    pub fn pop_other(&mut self) {
         if self.apps.first() == self.first_other {
             self.apps.pop();
             self.next_app = EventKey(self.apps.first()).at();
@@ -296,8 +315,26 @@ impl EventQueue {
             self.others.pop();
         }
         self.first_other = self.apps.first().min(self.others.first());
-        self.limit_arrivals(end);
-        Some(key)
+        self.limit_arrivals(self.end);
+    }
+
+    /// Takes the first event that is no arrival if it comes before `key`.
+    #[inline]
+    pub fn pop_other_before(&mut self, key: EventKey) -> Option<EventKey> {
+        let first = EventKey(self.first_other);
+        if first >= key {
+            return None;
+        }
+        self.pop_other();
+        Some(first)
+    }
+
+    /// [`EventQueue::next_arrival`] reports arrivals not later than `end`.
+    #[inline]
+    pub fn limit(&mut self, end: Instant) {
+        if end != self.end {
+            self.limit_arrivals(end);
+        }
     }
 
     /// Arrivals up to `end` come before the first other event if that is later, or at the same moment and no departure.

@@ -82,6 +82,15 @@ pub(crate) struct Network {
     pub(crate) feeder_places: Vec<u32>,
     /// What passes a junction together.
     pub(crate) batch: Vec<PacketOnWire>,
+    /// What concerns endpoints may wait in `due` while the network goes on: every host is at the end of a FIFO link with a delay,
+    /// sends over such links that nobody else feeds, and no link asks what endpoints do.
+    pub(crate) gathers: bool,
+    /// What [`Network::pass`] has found for endpoints since it was told to gather, in order.
+    pub(crate) due: Vec<Due>,
+    /// The notices among it.
+    pub(crate) fates: Vec<Notice>,
+    /// Whether it was.
+    pub(crate) gathering: bool,
     /// FIFO links on whose wires packets stand that have come to them and not gone through yet.
     pub(crate) entered: Vec<u32>,
     pub(crate) mode: Mode,
@@ -92,20 +101,21 @@ pub(crate) struct Network {
     pub(crate) horizon: Instant,
 }
 
-/// A link, its pending events and what is measured on it.
+/// A link, its pending events and what is measured on it. What every packet needs stands first.
+#[repr(C, align(64))]
 pub(crate) struct LinkSlot {
-    pub(crate) body: Body,
     /// Packets on their way on a FIFO link.
     pub(crate) wire: Ring<PacketOnWire>,
     /// So many of those, the last, have come to the FIFO link and not gone through yet: their times are those of coming.
     pub(crate) entering: u32,
     /// No packet goes on from its end at once.
     stops: bool,
+    pub(crate) body: Body,
+    pub(crate) meter: Meter,
     /// Time of the pending delivery event of a link that is no FIFO link; `FAR_FUTURE` without one.
     pub(crate) delivery_at: Instant,
     /// Time of the pending departure event, in [`Mode::Plain`].
     departure_at: Instant,
-    pub(crate) meter: Meter,
     /// When the last packet came, to see that they come in order.
     #[cfg(debug_assertions)]
     pub(crate) entered_at: Instant,
@@ -170,12 +180,39 @@ impl FifoPacket for PacketOnWire {
     }
 }
 
+/// What concerns an endpoint, when, and in which order: a packet that has come to the end of its path, a timer, or the fate of a
+/// packet elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Due {
+    pub(crate) key: EventKey,
+    pub(crate) what: What,
+}
+
+/// What is due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    /// This packet has come to the end of its path, over the link that the key names.
+    Packet(u32),
+    /// The timer that the key names.
+    Timer,
+    /// A packet of this flow left the network, or was added to it: a notice waits for its turn.
+    Notice(FlowId),
+}
+
 /// A packet left the network without arriving, or was added to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Notice {
     /// With the moment.
     Dropped(Packet, Instant),
     Doubled(Packet),
+}
+
+impl Notice {
+    pub(crate) fn flow(&self) -> FlowId {
+        match self {
+            Notice::Dropped(packet, _) | Notice::Doubled(packet) => packet.flow,
+        }
+    }
 }
 
 impl Network {
@@ -201,6 +238,10 @@ impl Network {
             junctions: Vec::new(),
             feeder_places: vec![0; spec.links.len()],
             batch: vec![PacketOnWire::default(); LARGEST_BATCH],
+            gathers: false,
+            due: Vec::new(),
+            fates: Vec::new(),
+            gathering: false,
             entered: Vec::new(),
             mode,
             window,
@@ -246,6 +287,29 @@ impl Network {
         // Nobody takes anything ahead of time: any span will do.
         self.lookahead = delays.min().unwrap_or(Duration::from_secs(1));
         self.find_junctions(paths);
+        self.decide_gathering(paths);
+    }
+
+    /// Decides whether what concerns endpoints may be gathered. Small networks stay in the caches: they gain nothing by it.
+    fn decide_gathering(&mut self, paths: &Paths) {
+        let fifo = |place: &LinkSlot| matches!(place.body, Body::Fifo(_));
+        self.gathers = self.mode == Mode::Fast
+            && self.queue.is_large()
+            && self.links.iter().all(fifo)
+            && self.hops.contains(&END_AT_ONCE)
+            && !self.hops.contains(&Paths::END);
+        // What an endpoint sends comes to the end of its first link no sooner than this after what it was caused by.
+        let mut before = Paths::END;
+        for &hop in paths.hops() {
+            if before == Paths::END
+                && let Some(place) = self.links.get(hop as usize)
+                && let Body::Fifo(fifo) = &place.body
+                && self.gathers
+            {
+                self.lookahead = self.lookahead.min(fifo.delay());
+            }
+            before = hop;
+        }
     }
 
     /// Finds the FIFO links that several FIFO links feed, which feed nothing else.
@@ -386,6 +450,13 @@ impl Network {
         }
     }
 
+    /// Gives back room on wires that few packets use.
+    pub(crate) fn tighten(&mut self) {
+        for place in &mut self.links {
+            place.wire.tighten();
+        }
+    }
+
     /// What was measured, link by link.
     pub(crate) fn into_meters(self) -> impl Iterator<Item = Meter> {
         self.links.into_iter().map(|place| {
@@ -400,6 +471,16 @@ impl Network {
 }
 
 impl LinkSlot {
+    /// Reads what the next packet will need that comes to it; see [`FifoLink::look_at`].
+    #[inline(always)]
+    pub(crate) fn look_at(&self) -> u64 {
+        let wire = self.wire.len() as u64;
+        match &self.body {
+            Body::Fifo(fifo) => fifo.look_at() ^ wire,
+            Body::Link(_) => wire,
+        }
+    }
+
     /// Whether it is a FIFO link that every packet leaves at its end for an event or an endpoint, and that has room for so many
     /// packets of up to `mtu` bytes from `at` on.
     #[inline(always)]
@@ -451,6 +532,9 @@ pub(crate) fn ingress(hops: &[u32], place: u32) -> u16 {
 
 /// Where more FIFO links meet than stand in a list, taking what they bring together costs more than it saves.
 const MOST_FEEDERS: usize = 64;
+
+/// So much waits for endpoints at most: its state is still in the caches when it is taken.
+pub(crate) const MOST_DUE: usize = 512;
 
 /// So many pass a junction together at most.
 const LARGEST_BATCH: usize = 256;

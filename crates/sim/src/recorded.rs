@@ -132,7 +132,9 @@ impl<O: Observer> Driven<'_, O> {
                     Mode::Fast => MOST_PASSED,
                     Mode::Plain => 1,
                 };
-                let passed = self.network.pass(&mut self.packets, self.observer, most);
+                let passed = self
+                    .network
+                    .pass(&mut self.packets, self.observer, most, Instant::FAR_FUTURE);
                 if let Some((_, id)) = passed.at_end {
                     self.packets.free(id);
                 }

@@ -10,7 +10,7 @@
 use crate::app::Apps;
 use crate::endpoint::Hosts;
 pub use crate::error::RunError;
-use crate::event::{EventKind, EventQueue};
+use crate::event::{EventKey, EventKind, EventQueue};
 pub use crate::network::Mode;
 use crate::network::{Meter, Window};
 use crate::observe::Observer;
@@ -20,6 +20,7 @@ use crate::spec::{Interface, Spec};
 use fleetfoot_core::time::{Duration, Instant};
 use std::ops::ControlFlow;
 
+mod gather;
 mod steps;
 mod usage;
 
@@ -238,16 +239,28 @@ impl<'a, O: Observer> World<'a, O> {
             return Part::Done;
         }
         let last = end - Duration::from_nanos(1);
+        // The drain ends with the event that completes the last flow.
+        let gathers = !drain && self.gathers();
         loop {
-            if self.hosts.network.queue.next_arrival().is_some() {
+            let before = self.events;
+            if gathers && let Some(latest) = self.gather(last) {
+                self.hand_out();
+                self.hosts.now = self.hosts.now.max(latest);
+                if self.events / PROGRESS_EVENTS > before / PROGRESS_EVENTS {
+                    self.hosts.network.tighten();
+                }
+            } else if self.hosts.network.queue.next_arrival().is_some() {
                 let most = match self.hosts.network.mode {
                     Mode::Fast => PROGRESS_EVENTS - self.events % PROGRESS_EVENTS,
                     Mode::Plain => 1,
                 };
                 let hosts = &mut self.hosts;
-                let passed = hosts
-                    .network
-                    .pass(&mut hosts.packets, hosts.observer, most.min(MOST_PASSED));
+                let passed = hosts.network.pass(
+                    &mut hosts.packets,
+                    hosts.observer,
+                    most.min(MOST_PASSED),
+                    Instant::FAR_FUTURE,
+                );
                 // Junctions run ahead of each other: this may be earlier than before.
                 self.hosts.now = passed.now;
                 self.events += passed.events;
@@ -255,26 +268,11 @@ impl<'a, O: Observer> World<'a, O> {
                     self.on_delivery(link, passed.now, packet);
                 }
             } else if let Some(key) = self.hosts.network.queue.pop_until(last) {
-                debug_assert!(key.at() >= self.hosts.now, "time runs forwards");
-                self.hosts.now = key.at();
-                match key.kind() {
-                    // Known from now on.
-                    EventKind::Arrival => continue,
-                    EventKind::Timer | EventKind::Pacing => self.hosts.on_timer(&mut self.apps, key),
-                    EventKind::App => {
-                        self.apps
-                            .on_actor(&mut self.hosts, key.place(), key.number(), key.at());
-                    }
-                    EventKind::Interrupt => {
-                        self.hosts.on_interrupt(&mut self.apps, key.place(), key.at());
-                    }
-                    EventKind::Delayed => self.on_delayed(key.place(), key.number(), key.at()),
-                    EventKind::Departure => {
-                        self.hosts
-                            .network
-                            .on_departure(self.hosts.observer, key.place(), key.at());
-                    }
+                debug_assert!(gathers || key.at() >= self.hosts.now, "time runs forwards");
+                if key.kind() == EventKind::Arrival {
+                    continue; // known from now on
                 }
+                self.on_event(key);
                 self.events += 1;
             } else {
                 break;
@@ -285,7 +283,7 @@ impl<'a, O: Observer> World<'a, O> {
             if !self.hosts.network.notices.is_empty() {
                 self.hosts.take_notices(&mut self.apps);
             }
-            if self.events.is_multiple_of(PROGRESS_EVENTS)
+            if self.events / PROGRESS_EVENTS > before / PROGRESS_EVENTS
                 && progress(self.hosts.now, &|| self.usage()).is_break()
             {
                 self.interrupted = true;
@@ -299,6 +297,28 @@ impl<'a, O: Observer> World<'a, O> {
             }
         }
         Part::Done
+    }
+
+    /// An event that is no arrival.
+    fn on_event(&mut self, key: EventKey) {
+        self.hosts.now = key.at();
+        match key.kind() {
+            EventKind::Arrival => {}
+            EventKind::Timer | EventKind::Pacing => self.hosts.on_timer(&mut self.apps, key),
+            EventKind::App => {
+                self.apps
+                    .on_actor(&mut self.hosts, key.place(), key.number(), key.at());
+            }
+            EventKind::Interrupt => {
+                self.hosts.on_interrupt(&mut self.apps, key.place(), key.at());
+            }
+            EventKind::Delayed => self.on_delayed(key.place(), key.number(), key.at()),
+            EventKind::Departure => {
+                self.hosts
+                    .network
+                    .on_departure(self.hosts.observer, key.place(), key.at());
+            }
+        }
     }
 
     /// A packet is at the end of its path.

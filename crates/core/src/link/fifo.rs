@@ -15,47 +15,49 @@ use crate::ring::Ring;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
-/// A drop-tail link at a constant rate.
+/// A drop-tail link at a constant rate. What every packet needs stands first, in two lines of the cache: with thousands of links each
+/// line comes from memory.
 #[derive(Debug)]
+#[repr(C)]
 pub struct FifoLink {
     /// When the last admitted packet will have been sent.
     free_at: Instant,
     /// The size of packets that pass without further question: the current one while all that wait are of it.
     usual: PacketSize,
-    /// The sizes seen last: acknowledgments with SACK blocks come in four.
-    sizes: [Size; 4],
-    /// Which of them came last.
-    current: u8,
-    /// Which of them gives way to the next new one.
-    next: u8,
     /// Left over from packets sent since the FIFO link was last idle, in bits times 10^9 below `bps` of the rate.
     remainder: u64,
-    rate: Constant,
     delay: Duration,
-    mtu: u32,
-    /// Packets that may wait.
-    most_packets: u32,
-    /// Bytes that may wait.
-    most_bytes: u64,
     /// Packets of the current size that were admitted since one of another was, or [`ANY`] and more if the FIFO link has been idle
     /// since. No more of them wait.
     since: u64,
+    /// Packets, counted or to be counted, that took a nanosecond more than their size takes in whole nanoseconds.
+    carried: u64,
     /// Where the time of a packet is no whole number: of those, the ones that wait, and perhaps some that wait no more. They
     /// begin to be sent at times that follow from the first.
     alike: u32,
-    /// When the first of them begins to be sent, and what is left over then.
-    first_start: Instant,
-    first_remainder: u64,
-    /// Packets of other sizes that wait before those that `alike` counts.
-    runs: Ring<Run>,
+    mtu: u32,
     /// Packets in `runs`.
     before: u32,
+    /// Which of `sizes` came last.
+    current: u8,
+    /// Which of them gives way to the next new one.
+    next: u8,
+    /// The sizes seen last: acknowledgments with SACK blocks come in four.
+    sizes: [Size; 4],
+    /// When the first of `alike` begins to be sent, and what is left over then.
+    first_start: Instant,
+    first_remainder: u64,
+    rate: Constant,
+    /// Bytes that may wait.
+    most_bytes: u64,
+    /// Packets that may wait.
+    most_packets: u32,
+    /// Packets of other sizes that wait before those that `alike` counts.
+    runs: Ring<Run>,
     /// Bytes in `runs`.
     bytes_before: u64,
     /// What was counted, but for the counts of these sizes.
     counted: Counted,
-    /// Packets, counted or to be counted, that took a nanosecond more than their size takes in whole nanoseconds.
-    carried: u64,
 }
 
 /// Payload and headers of a packet in one number.

@@ -20,12 +20,67 @@ impl<O: Observer> Hosts<'_, O> {
     /// Delivers packets ahead of time where nothing else can happen to the receiver before, and what they cause; lets the
     /// others wait for their turn.
     pub(crate) fn run_ahead<A: Applications<O>>(&mut self, apps: &mut A) {
-        while let Some(link) = self.network.early.pop() {
+        // Those at the end of the list were looked at.
+        let mut looked_at = 0;
+        let large = self.network.queue.is_large();
+        loop {
+            if large {
+                looked_at = self.look_at_early(looked_at);
+            }
+            let Some(link) = self.network.early.pop() else {
+                return;
+            };
             while self.take_run(apps, link) {}
             if let Some(first) = self.network.links[link as usize].wire.front() {
                 self.network.queue.set_arrival(link, first.at);
             }
         }
+    }
+
+    /// A packet of `flow` was delivered at the end of `link` when it was due: those behind it may have waited for no more than
+    /// that.
+    #[inline]
+    pub(crate) fn go_on_ahead(&mut self, link: u32, flow: FlowId) {
+        let slot = &self.slots[(flow.0 >> 1) as usize];
+        let end = &slot.ends[(1 ^ flow.0 & 1) as usize];
+        let lonely = self.armed[end.node.0 as usize] == u32::from(end.is_armed());
+        if slot.endless && lonely && !self.network.links[link as usize].wire.is_empty() {
+            self.network.queue.set_arrival(link, Instant::FAR_FUTURE);
+            self.network.early.push(link);
+        }
+    }
+
+    /// Reads what the endpoints need that are next, unless so many were looked at that another is. How many are then, without the
+    /// next.
+    #[inline(never)]
+    fn look_at_early(&self, looked_at: usize) -> usize {
+        let early = &self.network.early;
+        if looked_at > 0 || early.len() < 2 {
+            return looked_at.saturating_sub(1);
+        }
+        let next = &early[early.len().saturating_sub(TOGETHER)..];
+        std::hint::black_box(self.look_at_first(next));
+        next.len() - 1
+    }
+
+    /// Reads what the endpoints need that take the first packets off these wires.
+    #[inline(never)]
+    fn look_at_first(&self, links: &[u32]) -> u64 {
+        let mut first = [None; TOGETHER];
+        for (first, &link) in first.iter_mut().zip(links) {
+            *first = self.network.links[link as usize]
+                .wire
+                .front()
+                .map(|waiting| waiting.packet);
+        }
+        let mut flows = [FlowId(0); TOGETHER];
+        let mut read = 0;
+        for (flow, packet) in flows.iter_mut().zip(first.into_iter().flatten()) {
+            let packet = self.packets.get(packet);
+            read ^= u64::from(packet.segment.ack.0) ^ u64::from(packet.segment.tsecr);
+            *flow = FlowId(packet.flow.0 ^ 1);
+        }
+        read ^ self.look_at_ends(&flows[..links.len()])
     }
 
     /// Delivers the packets of one flow at the end of a FIFO link as far as their time may come early. Whether those of
@@ -271,6 +326,9 @@ fn leave<O: Observer>(
         size: PacketSize::of(&packet.segment),
     });
 }
+
+/// Wires whose endpoints are looked at together.
+const TOGETHER: usize = 16;
 
 /// What an ordinary segment does not carry.
 const EXTRAORDINARY: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0);

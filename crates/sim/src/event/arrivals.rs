@@ -281,6 +281,19 @@ impl Arrivals {
         self.format.read(arrival)
     }
 
+    /// The first arrivals of so many equal parts of the links that there are at most [`Arrivals::PARTS`], in no order: with many
+    /// links most of those that come next. [`NEVER`] where there is none.
+    #[inline]
+    pub(super) fn of_parts(&self) -> &[u64] {
+        match &self.order {
+            Order::Few(_) => &[],
+            Order::Many(nodes) => nodes.get(Self::PARTS..2 * Self::PARTS).unwrap_or(&[]),
+        }
+    }
+
+    /// See [`Arrivals::of_parts`].
+    pub(super) const PARTS: usize = 32;
+
     /// Whether there are many links.
     #[inline(always)]
     pub(super) fn is_large(&self) -> bool {

@@ -6,17 +6,26 @@
 //! business at once, so it waits for its turn.
 
 use super::passing::{Bounds, NOBODY, Passed};
-use super::{AT_ONCE, Body, DROPPED, END_AT_ONCE, Junction, LinkSlot, Network, PacketOnWire, Slab};
-use crate::event::Feeders;
+use super::{
+    AT_ONCE, Body, DROPPED, Due, END_AT_ONCE, Junction, LinkSlot, MOST_DUE, Network, PacketOnWire, Slab, What,
+};
+use crate::event::{EventKey, EventKind, Feeders};
 use crate::observe::Observer;
 use crate::spec::LinkIndex;
 use fleetfoot_core::time::Instant;
 
 impl Network {
     /// Arrivals in order of time, from the first to one that concerns an endpoint, or beyond which something that was
-    /// caused by the first may happen. `most` is the largest number of them.
+    /// caused by the first may happen. `most` is the largest number of them. While it gathers, what concerns endpoints is added
+    /// to `due`, and arrivals before `end` are taken.
     #[inline(never)]
-    pub(crate) fn pass<O: Observer>(&mut self, packets: &mut Slab, observer: &mut O, most: u64) -> Passed {
+    pub(crate) fn pass<O: Observer>(
+        &mut self,
+        packets: &mut Slab,
+        observer: &mut O,
+        most: u64,
+        end: Instant,
+    ) -> Passed {
         let mut passed = Passed {
             events: 0,
             now: Instant::ZERO,
@@ -25,7 +34,9 @@ impl Network {
         let Some((_, first)) = self.queue.next_arrival() else {
             return passed;
         };
-        let until = self.queue.arrivals_until(first.saturating_add(self.lookahead));
+        let until = self
+            .queue
+            .arrivals_until(first.saturating_add(self.lookahead).min(end));
         let large = self.queue.is_large();
         let bounds = self.bounds();
         while let Some((index, now)) = self.queue.arrival_before(until) {
@@ -50,11 +61,18 @@ impl Network {
             let next = next.map_or(Instant::FAR_FUTURE, |next| next.at);
             self.queue.move_first_arrival(index, next);
             if large {
-                std::hint::black_box(self.look_ahead(packets));
+                if !self.gathering {
+                    std::hint::black_box(self.look_ahead(packets));
+                } else if passed.events.is_multiple_of(TOGETHER) {
+                    std::hint::black_box(self.look_at_soon());
+                }
             }
             let hop = self.hops[place as usize] & !AT_ONCE;
             if hop >= DROPPED {
                 passed.at_end = self.arrive_at_end(packets, observer, index, place, now, id);
+                if self.gathering && self.notices.is_empty() && self.is_kept(&mut passed, most) {
+                    continue;
+                }
                 break;
             }
             let packet = packets.get_mut(id);
@@ -67,6 +85,18 @@ impl Network {
             }
         }
         passed
+    }
+
+    /// While it gathers: keeps what has come to the end of its path. Whether more may be taken.
+    #[inline(always)]
+    fn is_kept(&mut self, passed: &mut Passed, most: u64) -> bool {
+        if let Some((link, packet)) = passed.at_end.take() {
+            self.due.push(Due {
+                key: EventKey::new(passed.now, EventKind::Arrival, link, 0),
+                what: What::Packet(packet),
+            });
+        }
+        self.due.len() < MOST_DUE && passed.events < most
     }
 
     /// Arrivals at a junction, of which the first is the next event, at `first`: as many as nothing that is still to happen
@@ -279,6 +309,26 @@ impl Network {
         }
     }
 
+    /// Reads what the arrivals need that come next, one kind of thing after the other, so that the memory works on several at a time.
+    /// Nobody looks at a packet before its endpoint does.
+    #[inline(never)]
+    fn look_at_soon(&self) -> u64 {
+        let mut read = 0;
+        let wires = || self.queue.soon().map(|link| &self.links[link as usize].wire);
+        let fronts = || wires().filter_map(|wire| wire.front());
+        for wire in wires() {
+            read ^= wire.front().map_or(0, |waiting| waiting.at.as_nanos());
+            read ^= wire.second().map_or(0, |waiting| waiting.at.as_nanos());
+        }
+        // Over the next link it mostly goes on at once.
+        for waiting in fronts() {
+            let after = self.hops.get(waiting.place as usize + 1);
+            let after = after.and_then(|&hop| self.links.get((hop & !AT_ONCE) as usize));
+            read ^= after.map_or(0, LinkSlot::look_at);
+        }
+        read
+    }
+
     /// As `look_ahead`, for the next arrival of `link`.
     #[inline(always)]
     fn look_ahead_at(&self, packets: &Slab, link: u32) -> u32 {
@@ -291,6 +341,9 @@ impl Network {
             .map_or(0, |waiting| packets.get(waiting.packet).buf.0)
     }
 }
+
+/// Arrivals between two looks at those that come next.
+const TOGETHER: u64 = 16;
 
 /// At least this many packets are sent together to a FIFO link that is sure to have room for one.
 const HOPEFUL: u64 = 8;

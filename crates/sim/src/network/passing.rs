@@ -461,7 +461,10 @@ impl Network {
         }
         observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
         // Those behind it may have waited for no more than this one.
-        if self.hops[place as usize] == END_AT_ONCE && !self.links[index as usize].wire.is_empty() {
+        if !self.gathering
+            && self.hops[place as usize] == END_AT_ONCE
+            && !self.links[index as usize].wire.is_empty()
+        {
             self.queue.set_arrival(index, Instant::FAR_FUTURE);
             self.early.push(index);
         }

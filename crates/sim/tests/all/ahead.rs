@@ -160,6 +160,77 @@ fn dumbbell(seed: u64) -> Spec {
     spec
 }
 
+/// More links than stand in a list, each with a delay, and applications that nothing makes act but the clock: what concerns hosts is
+/// gathered while the network goes on.
+fn crowd(seed: u64) -> Spec {
+    let mut rng = Rng::from_seed(seed ^ 0xc0de);
+    let mut spec = dumbbell(seed);
+    let pairs = 17 + rng.below(24) as u32;
+    let (left, right) = (spec.links[2].clone(), spec.links[4].clone());
+    spec.nodes.truncate(2);
+    spec.links.truncate(2);
+    for link in &mut spec.links {
+        link.delay = Duration::from_micros(1 + rng.below(3_000));
+    }
+    for pair in 0..pairs {
+        let (from, to) = (NodeId(2 + 2 * pair), NodeId(3 + 2 * pair));
+        for (link, [from, to]) in [(&left, [from, NodeId(0)]), (&right, [NodeId(1), to])] {
+            let name = format!("{}-{pair}", if to == NodeId(0) { "access" } else { "egress" });
+            let rate = LinkRate::Constant(Rate::from_bps(
+                [10_000_000, 100_000_000, 1_000_000_000][rng.below(3) as usize],
+            ));
+            let delay = Duration::from_micros([100, 100, 700][rng.below(3) as usize]);
+            for (forward, from, to) in [(true, from, to), (false, to, from)] {
+                spec.links.push(LinkSpec {
+                    name: name.clone(),
+                    forward,
+                    from,
+                    to,
+                    rate: rate.clone(),
+                    delay,
+                    impairments: Impairments::default(),
+                    ..link.clone()
+                });
+            }
+        }
+        for name in [format!("left-{pair}"), format!("right-{pair}")] {
+            spec.nodes.push(NodeSpec { name, host: true });
+        }
+    }
+    spec.groups.retain(|group| !group.traffic.reacts());
+    for group in &mut spec.groups {
+        group.pairs = (0..pairs)
+            .map(|pair| (NodeId(2 + 2 * pair), NodeId(3 + 2 * pair)))
+            .collect();
+    }
+    // Several connections at each host: no one of them is alone there.
+    let mut many = spec
+        .groups
+        .first()
+        .cloned()
+        .unwrap_or_else(|| dumbbell(0).groups[0].clone());
+    many.name = "many".to_owned();
+    many.traffic = Traffic::Bulk { count: 3 * pairs };
+    many.pairs = (0..pairs)
+        .map(|pair| (NodeId(2 + 2 * pair), NodeId(3 + 2 * pair)))
+        .collect();
+    spec.groups.push(many);
+    spec.duration = Duration::from_millis(400 + rng.below(600));
+    spec
+}
+
+#[test]
+fn what_is_gathered_for_many_hosts_changes_nothing() {
+    let (mut dropped, mut delivered) = (0, 0);
+    for seed in 0..60 {
+        let output = outcome(&crowd(seed));
+        dropped += drops(&output);
+        delivered += output.links[0].data_packets;
+    }
+    println!("{delivered} packets delivered, {dropped} dropped");
+    assert!(dropped > 1_000 && delivered > 10_000);
+}
+
 fn drops(output: &RunOutput) -> u64 {
     output.links.iter().flat_map(|link| &link.drops).flatten().sum()
 }

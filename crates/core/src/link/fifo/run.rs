@@ -5,6 +5,12 @@ use crate::link::serialiser::LONGEST_NS;
 use crate::time::{Duration, Instant};
 
 impl FifoLink {
+    /// Reads what the next packet will need, so that it comes from memory while others are worked on. The number means nothing.
+    #[inline(always)]
+    pub fn look_at(&self) -> u64 {
+        self.free_at.as_nanos() ^ u64::from(self.size().len)
+    }
+
     /// [`FifoLink::on_packet`] of packets that come one after the other, as long as nothing is out of the ordinary: each
     /// [`FifoLink::is_usual`], finds room, waits only if sending takes whole nanoseconds, and has been sent before `inside`.
     /// Each is counted, and its time becomes that of its arrival. How many packets these were: of the next nothing is done.

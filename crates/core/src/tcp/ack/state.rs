@@ -115,6 +115,12 @@ impl Recovery {
         }
     }
 
+    /// Reads what an acknowledgment needs; see [`Connection::look_at_records`](crate::tcp::Connection::look_at_records).
+    #[inline]
+    pub(in crate::tcp) fn look_at(&self) -> u64 {
+        self.sack1.as_ref().map_or(0, |agent| agent.next) ^ u64::from(self.rescued)
+    }
+
     /// Linux's congestion state.
     #[inline(always)]
     pub(in crate::tcp) const fn state(&self) -> CaState {

@@ -6,6 +6,7 @@ pub(in crate::tcp) mod grid;
 pub(in crate::tcp) mod hibernation;
 pub(in crate::tcp) mod invariants;
 pub(in crate::tcp) mod lazy;
+pub(in crate::tcp) mod look;
 pub(in crate::tcp) mod shared;
 pub(in crate::tcp) mod stats;
 pub(in crate::tcp) mod timers;

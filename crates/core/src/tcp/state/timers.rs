@@ -90,6 +90,12 @@ impl Timers {
         }
     }
 
+    /// Reads what segments need; see [`Connection::look_at`](crate::tcp::Connection::look_at).
+    #[inline]
+    pub(in crate::tcp) fn look_at(&self) -> u64 {
+        self.retransmission.as_nanos() ^ self.pace.as_nanos() ^ self.silent_until.as_nanos()
+    }
+
     /// The next deadline.
     #[inline]
     pub(in crate::tcp) fn next(&self) -> Option<Instant> {

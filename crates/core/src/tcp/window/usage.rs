@@ -56,6 +56,12 @@ impl View {
 }
 
 impl Usage {
+    /// Reads it; see [`Connection::look_at_sender`](crate::tcp::Connection::look_at_sender).
+    #[inline]
+    pub(in crate::tcp) fn look_at(&self) -> u64 {
+        self.max_out ^ self.window_stamp.as_nanos()
+    }
+
     pub(in crate::tcp) fn new(now: Instant) -> Usage {
         Usage {
             limited: false,

@@ -1,0 +1,172 @@
+//! Events of many hosts, gathered while the network goes on and handed out together.
+//!
+//! With many connections nearly everything that an event needs comes from memory, which takes as long as hundreds of instructions.
+//! Where nothing that an endpoint does reaches anybody sooner than the shortest delay of a link ([`Network::gathers`]), the network may
+//! go on by that much while what concerns endpoints waits: packets at the end of their path, timers, and the fate of packets
+//! elsewhere. Then it is handed out in the one order of events, and the state of the next endpoints is read together, so that the
+//! memory works on many of them at a time.
+//!
+//! What is handed out may cause events (a timer, an application) before what is still to be handed out: they come first. Observers
+//! would see the network ahead of the endpoints, so this is done only while nobody watches.
+//!
+//! [`Network::gathers`]: crate::network::Network::gathers
+
+use super::{MOST_PASSED, PROGRESS_EVENTS, World};
+use crate::endpoint::Hosts;
+use crate::event::{EventKey, EventKind};
+use crate::network::{AT_ONCE, Due, LinkSlot, MOST_DUE, What};
+use crate::observe::Observer;
+use fleetfoot_core::flow::FlowId;
+use fleetfoot_core::tcp::Connection;
+use fleetfoot_core::time::Instant;
+
+impl<O: Observer> World<'_, O> {
+    /// Whether what concerns endpoints may be gathered.
+    pub(super) fn gathers(&self) -> bool {
+        O::DEAF && self.hosts.network.gathers && self.hosts.interfaces.is_empty() && !self.hosts.delays
+    }
+
+    /// Takes what comes next up to `last`, and keeps what concerns endpoints. The time of the last event, if there was any.
+    pub(super) fn gather(&mut self, last: Instant) -> Option<Instant> {
+        let mut latest = None;
+        let mut most = (PROGRESS_EVENTS - self.events % PROGRESS_EVENTS).min(MOST_PASSED);
+        let hosts = &mut self.hosts;
+        hosts.network.gathering = true;
+        let lookahead = hosts.network.lookahead;
+        let mut end = Instant::FAR_FUTURE;
+        while most > 0 && hosts.network.due.len() < MOST_DUE {
+            hosts.network.queue.limit(last);
+            let at = if let Some((_, at)) = hosts.network.queue.next_arrival() {
+                if at >= end {
+                    break;
+                }
+                end = end.min(at.saturating_add(lookahead));
+                let passed = hosts.network.pass(&mut hosts.packets, hosts.observer, most, end);
+                debug_assert!(passed.at_end.is_none(), "every link is a FIFO link");
+                self.events += passed.events;
+                most -= passed.events;
+                passed.now
+            } else if let Some(key) = hosts.network.queue.next_other()
+                && key.kind() == EventKind::Timer
+                && key.at() <= last
+                && key.at() < end
+            {
+                end = end.min(key.at().saturating_add(lookahead));
+                hosts.network.queue.pop_other();
+                let what = What::Timer;
+                hosts.network.due.push(Due { key, what });
+                self.events += 1;
+                most -= 1;
+                key.at()
+            } else {
+                break;
+            };
+            latest = Some(at);
+            // In the order in which they would be taken if nothing waited.
+            for notice in hosts.network.notices.iter().rev() {
+                hosts.network.due.push(Due {
+                    key: EventKey::new(at, EventKind::Arrival, 0, 0),
+                    what: What::Notice(notice.flow()),
+                });
+            }
+            hosts.network.fates.extend(hosts.network.notices.drain(..).rev());
+        }
+        hosts.network.gathering = false;
+        latest
+    }
+
+    /// Hands out what was gathered.
+    pub(super) fn hand_out(&mut self) {
+        let mut due = std::mem::take(&mut self.hosts.network.due);
+        let mut fates = std::mem::take(&mut self.hosts.network.fates);
+        let mut fate = fates.iter();
+        let mut looked_at = 0;
+        for (place, &Due { key, what }) in due.iter().enumerate() {
+            if place == looked_at {
+                let next = &due[place..due.len().min(place + TOGETHER)];
+                std::hint::black_box(self.hosts.look_at(next));
+                looked_at += next.len();
+            }
+            while let Some(caused) = self.hosts.network.queue.pop_other_before(key) {
+                self.on_event(caused);
+                self.events += 1;
+                self.take_notices();
+            }
+            self.hosts.now = key.at();
+            match what {
+                What::Packet(packet) => {
+                    let flow = self.hosts.packets.get(packet).flow;
+                    self.on_delivery(key.place(), key.at(), packet);
+                    self.hosts.go_on_ahead(key.place(), flow);
+                }
+                What::Timer => self.hosts.on_timer(&mut self.apps, key),
+                What::Notice(_) => self.hosts.network.notices.extend(fate.next()),
+            }
+            self.take_notices();
+        }
+        due.clear();
+        fates.clear();
+        self.hosts.network.due = due;
+        self.hosts.network.fates = fates;
+    }
+
+    #[inline]
+    fn take_notices(&mut self) {
+        if !self.hosts.network.notices.is_empty() {
+            self.hosts.take_notices(&mut self.apps);
+        }
+    }
+}
+
+impl<O: Observer> Hosts<'_, O> {
+    /// Reads what the endpoints of at most [`TOGETHER`] events need, one kind of thing after the other: where one leads to the next,
+    /// the memory has several to work on.
+    #[inline(never)]
+    fn look_at(&self, due: &[Due]) -> u64 {
+        let mut flows = [FlowId(0); TOGETHER];
+        let mut read = 0;
+        for (flow, due) in flows.iter_mut().zip(due) {
+            *flow = match due.what {
+                What::Packet(packet) => {
+                    let packet = self.packets.get(packet);
+                    read ^= u64::from(packet.segment.ack.0) ^ u64::from(packet.segment.tsecr);
+                    FlowId(packet.flow.0 ^ 1)
+                }
+                What::Timer => FlowId(due.key.endpoint().1),
+                What::Notice(flow) => flow,
+            };
+        }
+        read ^ self.look_at_ends(&flows[..due.len()])
+    }
+
+    /// Reads what these endpoints need.
+    pub(crate) fn look_at_ends(&self, flows: &[FlowId]) -> u64 {
+        let mut read = 0;
+        let ends = || {
+            flows.iter().filter_map(|flow| {
+                let slot = self.slots.get((flow.0 >> 1) as usize)?;
+                Some((slot, &slot.ends[(flow.0 & 1) as usize]))
+            })
+        };
+        for (slot, end) in ends() {
+            read ^= u64::from(slot.in_network) ^ end.received ^ u64::from(end.path.0);
+            read ^= u64::from(end.connection.is_some());
+        }
+        for (_, end) in ends() {
+            read ^= end.connection.as_deref().map_or(0, Connection::look_at);
+            let first = self.network.hops.get(end.path.0 as usize);
+            let first = first.and_then(|&hop| self.network.links.get((hop & !AT_ONCE) as usize));
+            read ^= first.map_or(0, LinkSlot::look_at);
+        }
+        for connection in ends().filter_map(|(_, end)| end.connection.as_deref()) {
+            read ^= connection.look_at_sender();
+        }
+        for connection in ends().filter_map(|(_, end)| end.connection.as_deref()) {
+            read ^= connection.look_at_records();
+        }
+        read
+    }
+}
+
+/// Events whose endpoints are looked at together.
+const TOGETHER: usize = 16;
