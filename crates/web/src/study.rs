@@ -123,7 +123,7 @@ pub(crate) fn compare(
                 let mut calls = quiet.lock().unwrap_or_else(PoisonError::into_inner);
                 *calls += 1;
                 // Only a run that goes on for long says where it is.
-                if calls.is_multiple_of(PULSES) {
+                if (*calls).is_multiple_of(PULSES) {
                     progress(&json!({ "at_s": pulse.at_s, "end_s": pulse.end_s }));
                 }
             })
