@@ -14,7 +14,7 @@ impl Connection {
         let words = shared.last_ack_sent ^ self.written ^ receive.rcv_nxt ^ receive.edge ^ receive.fin_at;
         words
             ^ shared.timers.look_at()
-            ^ shared.rtt.srtt().map_or(0, |srtt| srtt.as_nanos())
+            ^ shared.rtt.srtt().map_or(0, crate::time::Duration::as_nanos)
             ^ shared.peer.edge()
             ^ u64::from(shared.mss)
             ^ u64::from(receive.acking.unacked)
