@@ -123,8 +123,8 @@ export class Controls {
 }
 
 /** Mechanisms that a comparison begins with where the file names no variants: the easiest of each place to change something. */
-const FIRST = ["fq-codel", "cake", "favourtail", "pacing", "bbr3", "tail-loss-probe", "rdb", "super-packets", "initial-window-20"];
-const FIRST_COUNT = 5;
+const FIRST = ["fq-codel", "cake", "favourtail", "bbr3", "pacing", "tail-loss-probe", "rdb", "super-packets", "initial-window-20"];
+const FIRST_COUNT = 4;
 
 /** What is compared first. */
 export function firstChoice(checked: Checked): string[] {

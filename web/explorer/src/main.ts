@@ -13,7 +13,7 @@ import type { Hello, Trouble } from "./types";
 const LONGEST = 1 << 20;
 
 /** After the last change, so long (ms) until the comparison begins. */
-const PAUSE = 150;
+const PAUSE = 100;
 
 const root = document.documentElement;
 const system = matchMedia("(prefers-color-scheme: dark)");

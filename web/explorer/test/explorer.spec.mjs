@@ -73,6 +73,8 @@ async function open(options, hash = "") {
 const answered = (page) => page.waitForSelector(".headline");
 const ready = (page) => page.waitForSelector(".side .ready");
 const small = async (page) => {
+  // Files are taken once the engine has said what there is.
+  await page.waitForSelector("#example option[value='home-line']", { state: "attached" });
   await page.setInputFiles("#file", join(folder, "small.toml"));
   await page.waitForFunction(() => document.querySelector(".eyebrow")?.textContent.includes("A short line"));
   await ready(page);
