@@ -13,8 +13,8 @@ use fleetfoot_core::units::Rate;
 use std::fmt;
 use std::hint::black_box;
 
-/// Super-packets under way, in the order of the table.
-pub const ACTIVE: [u32; 2] = [100, 100_000];
+/// Flows, each with a super-packet under way, in the order of the table.
+pub const ACTIVE: [u32; 2] = [1_000, 100_000];
 /// Packets of a super-packet.
 const LENGTH: u8 = 10;
 /// Packets whose decisions are timed one by one.
@@ -50,8 +50,7 @@ pub fn measure(clock: &mut dyn FnMut() -> u64) -> Vec<QueueCost> {
     let mut costs: Vec<QueueCost> = Vec::new();
     for active in ACTIVE {
         let mut drop_tail = None;
-        let names = AnyQueue::ENTRIES.iter().map(|entry| entry.name).chain([BUDGET]);
-        for name in names {
+        for name in names() {
             let mut cost = one(name, active, clock);
             let base = *drop_tail.get_or_insert(cost.packet_ns);
             cost.ratio = cost.packet_ns / base;
@@ -59,6 +58,24 @@ pub fn measure(clock: &mut dyn FnMut() -> u64) -> Vec<QueueCost> {
         }
     }
     costs
+}
+
+/// What [`measure`] and [`pass`] know by name.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    AnyQueue::ENTRIES.iter().map(|entry| entry.name).chain([BUDGET])
+}
+
+/// As many packets as that through the discipline `name` of [`names`] with this number of flows, after as many as [`measure`]
+/// lets pass first: for programs that count instructions. How many waited at the end.
+///
+/// # Panics
+/// `name` is none of [`names`], or `active` is 0.
+pub fn pass(name: &str, active: u32, packets: u32) -> u32 {
+    let mut feed = Feed::new(name, active);
+    for _ in 0..feed.warm_up() + packets {
+        feed.step();
+    }
+    feed.queue.backlog().packets
 }
 
 fn build(name: &str, active: u32) -> AnyQueue {
@@ -154,6 +171,17 @@ impl Feed {
         }
     }
 
+    /// Packets of two super-packets of every flow: tables are warm then, and filled as they will be.
+    fn warm_up(&self) -> u32 {
+        2 * u32::from(LENGTH) * (self.slots.len() as u32).max(1000)
+    }
+
+    fn step(&mut self) {
+        let packet = self.packet();
+        self.enqueue(packet);
+        self.dequeue();
+    }
+
     fn enqueue(&mut self, packet: Packet) {
         let mut context = QueueContext {
             flows: &self.flows,
@@ -182,19 +210,13 @@ impl Feed {
 
 fn one(name: &'static str, active: u32, clock: &mut dyn FnMut() -> u64) -> QueueCost {
     let mut feed = Feed::new(name, active);
-    let step = |feed: &mut Feed| {
-        let packet = feed.packet();
-        feed.enqueue(packet);
-        feed.dequeue();
-    };
-    // Two super-packets of every flow, so that tables are warm and filled as they will be.
-    for _ in 0..2 * u32::from(LENGTH) * active.max(1000) {
-        step(&mut feed);
+    for _ in 0..feed.warm_up() {
+        feed.step();
     }
     let packets = (u32::from(LENGTH) * active).max(1_000_000);
     let begin = clock();
     for _ in 0..packets {
-        step(&mut feed);
+        feed.step();
     }
     let packet_ns = clock().saturating_sub(begin) as f64 / f64::from(packets);
     // Decisions one by one, less what two readings of the clock cost by themselves.
@@ -238,8 +260,8 @@ impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:22} {:>14} {:>10} {:>10} {:>10} {:>12} {:>8} {:>12}",
-            "queue", "super-packets", "median/ns", "p99/ns", "packet/ns", "/ drop-tail", "drops", "state/B"
+            "{:22} {:>8} {:>10} {:>10} {:>10} {:>12} {:>8} {:>12}",
+            "queue", "flows", "median/ns", "p99/ns", "packet/ns", "/ drop-tail", "drops", "state/B"
         )?;
         for cost in self.0 {
             let state = cost
@@ -247,7 +269,7 @@ impl fmt::Display for Table<'_> {
                 .map_or(String::from("-"), |bytes| bytes.to_string());
             writeln!(
                 f,
-                "{:22} {:>14} {:>10} {:>10} {:>10.1} {:>12.2} {:>8} {:>12}",
+                "{:22} {:>8} {:>10} {:>10} {:>10.1} {:>12.2} {:>8} {:>12}",
                 cost.discipline,
                 cost.active,
                 cost.median_ns,
@@ -264,7 +286,7 @@ impl fmt::Display for Table<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ACTIVE, Feed, one};
+    use super::{Feed, one};
 
     #[test]
     fn super_packets_are_under_way_and_all_are_admitted() {
@@ -274,7 +296,7 @@ mod tests {
             now
         };
         for name in ["drop-tail", "superpacket"] {
-            let cost = one(name, ACTIVE[0], &mut clock);
+            let cost = one(name, 100, &mut clock);
             assert_eq!((cost.drops, cost.median_ns), (0, 0), "{name}");
         }
         let mut feed = Feed::new("superpacket", 100);
