@@ -10,7 +10,7 @@
 //!
 //! **Promises.** Work conserving; a flow keeps its order. No packet waits behind one of a flow that had sent more.
 //!
-//! **Deviations.** An ideal: state for every flow, and log2(buckets) steps per packet. Bytes count when they leave, not when
+//! **Deviations.** An ideal: state for every flow, and steps per packet that grow with the logarithm of the flows that wait. Bytes count when they leave, not when
 //! they arrive. Flows are hashed into buckets and those of one bucket count as one. A bucket that was silent for `forget`
 //! starts at zero; the paper does not say when a flow ends.
 
@@ -20,8 +20,6 @@ use crate::packet::Packet;
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
-use alloc::vec;
-use alloc::vec::Vec;
 
 /// A queue that serves the flow that has sent least.
 #[derive(Clone, Debug)]
@@ -29,8 +27,6 @@ pub struct LeastAttained {
     forget: Duration,
     /// By bytes that the bucket has sent.
     packets: Ranked,
-    /// When a packet of the bucket came or left last.
-    seen: Vec<Instant>,
 }
 
 impl LeastAttained {
@@ -44,11 +40,9 @@ impl LeastAttained {
 
     /// An empty queue.
     pub fn new(values: &Values, link: &LinkContext) -> LeastAttained {
-        let packets = Ranked::new(values, link);
         LeastAttained {
             forget: values.duration("forget").unwrap_or(Duration::from_secs(10)),
-            seen: vec![Instant::ZERO; packets.buckets()],
-            packets,
+            packets: Ranked::new(values, link),
         }
     }
 }
@@ -58,7 +52,7 @@ impl QueueDiscipline for LeastAttained {
     fn enqueue(&mut self, now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         super::work::step();
         let bucket = self.packets.bucket(&packet, context);
-        let seen = core::mem::replace(&mut self.seen[bucket as usize], now);
+        let seen = self.packets.see(bucket, now);
         let forgotten = self.packets.is_empty(bucket) && now.since(seen) >= self.forget;
         let value = match forgotten {
             true => 0,
@@ -70,9 +64,7 @@ impl QueueDiscipline for LeastAttained {
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         super::work::step();
-        let seen = &mut self.seen;
-        self.packets.pop(|bucket, sent, packet| {
-            seen[bucket as usize] = now;
+        self.packets.pop(now, |sent, packet| {
             sent.saturating_add(u64::from(packet.segment.len()))
         })
     }

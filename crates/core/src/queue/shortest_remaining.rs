@@ -12,7 +12,7 @@
 //! **Deviations.** An ideal: no header says how long a flow is. The simulator provides it through the table of flows
 //! ([`crate::flow::FlowTable::set_stream`]): the sender's data ends where the application has said so far. Flows whose end nobody
 //! knows (endless ones, real packets) come last and take turns. Flows are hashed into buckets and those of one bucket
-//! share the rank. log2(buckets) steps per packet.
+//! share the rank. Steps per packet grow with the logarithm of the flows that wait.
 
 use super::ranked::{BUCKETS, LIMIT, Ranked};
 use super::{Backlog, LinkContext, QueueContext, QueueDiscipline};
@@ -61,9 +61,9 @@ impl QueueDiscipline for ShortestRemaining {
     }
 
     #[inline(never)]
-    fn dequeue(&mut self, _now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         super::work::step();
-        self.packets.pop(|_, remaining, _| remaining)
+        self.packets.pop(now, |remaining, _| remaining)
     }
 
     #[inline]
