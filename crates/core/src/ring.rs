@@ -148,6 +148,26 @@ impl<T: Copy> Ring<T> {
         Some((front, Some(&self.slots[self.taken & self.mask])))
     }
 
+    /// Moves the oldest to the end, as `change` leaves it, as long as `change` says so; the first of which it does not is the
+    /// oldest then, and is not changed.
+    #[inline(always)]
+    pub fn rotate_while(&mut self, mut change: impl FnMut(&mut T) -> bool) {
+        if self.is_empty() {
+            return;
+        }
+        let (mask, mut taken, mut put) = (self.mask, self.taken, self.put);
+        let slots = &mut self.slots[..=mask];
+        loop {
+            let mut item = slots[taken & mask];
+            if !change(&mut item) {
+                break;
+            }
+            slots[put & mask] = item;
+            (taken, put) = (taken.wrapping_add(1), put.wrapping_add(1));
+        }
+        (self.taken, self.put) = (taken, put);
+    }
+
     /// Puts the one back that was taken last, before anything was put in.
     #[cold]
     pub fn take_back(&mut self) {
@@ -246,6 +266,17 @@ mod tests {
                     deque.extend(&several[..round as usize / 16 % 4]);
                 }
             } else {
+                let mut moves = round % 7;
+                ring.rotate_while(|item| {
+                    *item += u64::from(moves > 0);
+                    moves = moves.saturating_sub(1);
+                    moves > 0
+                });
+                for _ in 1..round % 7 {
+                    if let Some(front) = deque.pop_front() {
+                        deque.push_back(front + 1);
+                    }
+                }
                 assert_eq!(ring.pop_front(), deque.pop_front());
                 if round % 3 == 0 {
                     ring.forget_front();

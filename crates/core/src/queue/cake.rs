@@ -26,7 +26,7 @@ use super::hash::HashKey;
 use super::rounds::Rounds;
 use super::store::{PacketList, PacketPool};
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
-use crate::flow::FlowKey;
+use crate::flow::{FlowKey, HostId};
 use crate::packet::{Ecn, Packet};
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
@@ -47,7 +47,6 @@ use ways::{Place, WAYS, Ways};
 #[derive(Clone, Debug)]
 pub struct Cake {
     limit: Limit,
-    quantum: i64,
     ecn: bool,
     constants: Constants,
     key: HashKey,
@@ -57,7 +56,7 @@ pub struct Cake {
     hosts: Hosts,
     pool: PacketPool,
     classes: BacklogClasses,
-    rounds: Rounds,
+    rounds: Rounds<Places>,
     shaper: Option<Shaper>,
 }
 
@@ -66,9 +65,11 @@ struct Queue {
     packets: PacketList,
     cobalt: Cobalt,
     set: Set,
-    /// Places of its hosts, sender and receiver.
-    hosts: [u32; 2],
+    hosts: Places,
 }
+
+/// Places of the hosts of a queue in their tables, sender and receiver; there are at most 65,536.
+type Places = [u16; 2];
 
 /// Where a queue stands in the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +87,15 @@ enum Set {
 /// Busy queues by host, senders and receivers apart.
 #[derive(Clone, Debug)]
 struct Hosts {
+    /// What the queues of a host may send together in a turn.
+    quantum: u32,
     isolates: [bool; 2],
     tags: [Ways; 2],
     loads: [Vec<Load>; 2],
+    /// The quantum divided by the busy queues of the host.
+    shares: [Vec<u32>; 2],
+    /// The host that was looked up last, and its fingerprint.
+    last: [(HostId, u64); 2],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -156,13 +163,13 @@ impl Cake {
             "dual-dsthost" => [false, true],
             _ => [false, false],
         };
-        let table = || vec![Load::default(); queues as usize];
+        let quantum = values
+            .bytes("quantum")
+            .map_or(usual, |quantum| quantum.0 as i64)
+            .clamp(1, i64::from(u32::MAX)) as u32;
+        let key = HashKey::new(link.seed);
         Cake {
             limit: values.limit("limit"),
-            quantum: values
-                .bytes("quantum")
-                .map_or(usual, |quantum| quantum.0 as i64)
-                .max(1),
             ecn: values.flag("ecn"),
             constants: Constants {
                 target: longer,
@@ -170,7 +177,7 @@ impl Cake {
                 mtu_time,
                 first_at_once: values.choice("details") == "linux",
             },
-            key: HashKey::new(link.seed),
+            key,
             rng: Rng::for_element(link.seed, "queue", "cake"),
             flows: Ways::new(queues),
             queues: vec![
@@ -182,11 +189,7 @@ impl Cake {
                 };
                 queues as usize
             ],
-            hosts: Hosts {
-                isolates,
-                tags: [Ways::new(queues), Ways::new(queues)],
-                loads: [table(), table()],
-            },
+            hosts: Hosts::new(queues, quantum, isolates, key),
             pool: PacketPool::new(),
             classes: BacklogClasses::new(queues as usize),
             rounds: Rounds::new(queues as usize),
@@ -216,8 +219,8 @@ impl Cake {
             Set::Idle => {
                 queue.set = Set::Sparse;
                 queue.hosts = self.hosts.enter(self.key, key);
-                let quantum = self.hosts.share(queue.hosts, self.quantum);
-                self.rounds.arrive(index, quantum);
+                let quantum = share(self.hosts.shares(), queue.hosts);
+                self.rounds.arrive(index, quantum, queue.hosts);
             }
             Set::SparseWait => {
                 queue.set = Set::Bulk;
@@ -271,51 +274,70 @@ impl Cake {
 }
 
 impl Hosts {
+    fn new(queues: u32, quantum: u32, isolates: [bool; 2], key: HashKey) -> Hosts {
+        let none = (HostId(0), key.host_id(HostId(0)));
+        Hosts {
+            quantum,
+            isolates,
+            tags: [Ways::new(queues), Ways::new(queues)],
+            loads: core::array::from_fn(|_| vec![Load::default(); queues as usize]),
+            shares: core::array::from_fn(|_| vec![quantum; queues as usize]),
+            last: [none; 2],
+        }
+    }
+
     /// Finds the hosts of a queue that enters the rounds.
-    fn enter(&mut self, hash: HashKey, key: FlowKey) -> [u32; 2] {
+    fn enter(&mut self, hash: HashKey, key: FlowKey) -> Places {
         let mut places = [0; 2];
         for (side, host) in [key.source, key.destination].into_iter().enumerate() {
             if self.isolates[side] {
+                if self.last[side].0 != host {
+                    self.last[side] = (host, hash.host_id(host));
+                }
                 let loads = &self.loads[side];
                 let place = self.tags[side]
-                    .find(hash.host_id(host), |index| loads[index as usize].active == 0)
+                    .find(self.last[side].1, |index| loads[index as usize].active == 0)
                     .index();
                 self.loads[side][place as usize].active += 1;
-                places[side] = place;
+                places[side] = place as u16;
             }
         }
         places
     }
 
     /// A queue of these hosts became busy, or ceased to be.
-    fn busy(&mut self, hosts: [u32; 2], is_busy: bool) {
-        for (loads, place) in self.loads.iter_mut().zip(hosts) {
-            let bulk = &mut loads[place as usize].bulk;
-            *bulk = if is_busy { *bulk + 1 } else { *bulk - 1 };
+    fn busy(&mut self, hosts: Places, is_busy: bool) {
+        for (side, place) in hosts.into_iter().enumerate() {
+            if self.isolates[side] {
+                let bulk = &mut self.loads[side][usize::from(place)].bulk;
+                *bulk = if is_busy { *bulk + 1 } else { *bulk - 1 };
+                self.shares[side][usize::from(place)] = (self.quantum / (*bulk).max(1)).max(1);
+            }
         }
+    }
+
+    /// What sender and receiver allow a queue in a turn, by their places.
+    #[inline(always)]
+    fn shares(&self) -> [&[u32]; 2] {
+        let [senders, receivers] = &self.shares;
+        [senders, receivers]
     }
 
     /// A queue left the rounds.
-    fn leave(&mut self, hosts: [u32; 2]) {
+    fn leave(&mut self, hosts: Places) {
         for ((loads, place), isolates) in self.loads.iter_mut().zip(hosts).zip(self.isolates) {
             if isolates {
-                loads[place as usize].active -= 1;
+                loads[usize::from(place)].active -= 1;
             }
         }
     }
+}
 
-    /// The quantum of a queue of these hosts: that of the host divided by its busy queues.
-    fn share(&self, hosts: [u32; 2], quantum: i64) -> i64 {
-        let load = |side: usize| {
-            if self.isolates[side] {
-                self.loads[side][hosts[side] as usize].bulk
-            } else {
-                0
-            }
-        };
-        let load = load(0).max(load(1)).max(1);
-        (quantum / i64::from(load)).max(1)
-    }
+/// The quantum of a queue of these hosts: that of the host divided by its busy queues.
+#[inline(always)]
+fn share(shares: [&[u32]; 2], hosts: Places) -> i64 {
+    let share = |side: usize| shares[side][usize::from(hosts[side])];
+    i64::from(share(0).min(share(1)))
 }
 
 impl Shaper {
@@ -358,8 +380,8 @@ impl QueueDiscipline for Cake {
             return None;
         }
         loop {
-            let (queues, hosts, quantum) = (&mut self.queues, &mut self.hosts, self.quantum);
-            let index = self.rounds.turn(|index| {
+            let (queues, hosts) = (&mut self.queues, &mut self.hosts);
+            let new = self.rounds.turn_of_new(|index| {
                 let queue = &mut queues[index as usize];
                 if queue.set == Set::Sparse {
                     if queue.packets.packets > 0 {
@@ -369,11 +391,16 @@ impl QueueDiscipline for Cake {
                         queue.set = Set::SparseWait;
                     }
                 }
-                hosts.share(queue.hosts, quantum)
-            })?;
+                share(hosts.shares(), queue.hosts)
+            });
+            let shares = self.hosts.shares();
+            let index = match new {
+                Some(index) => index,
+                None => self.rounds.turn_of_old(|hosts| share(shares, hosts))?,
+            };
             if let Some(packet) = self.take(now, index, context) {
                 let len = packet.segment.len();
-                self.rounds.spend(index, len);
+                self.rounds.spend(len);
                 if let Some(shaper) = &mut self.shaper {
                     shaper.sent(len);
                 }
@@ -404,7 +431,9 @@ impl QueueDiscipline for Cake {
 
     fn state_bytes(&self) -> Option<usize> {
         let places = self.queues.len();
-        Some(places * (size_of::<Queue>() + 3 * size_of::<u64>() + 2 * size_of::<Load>()))
+        Some(
+            places * (size_of::<Queue>() + 3 * size_of::<u64>() + 2 * (size_of::<Load>() + size_of::<u32>())),
+        )
     }
 
     fn check(values: &Values) -> Result<(), String> {

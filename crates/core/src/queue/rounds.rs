@@ -7,10 +7,11 @@
 //! **Source.** RFC 8290 4.1 and 4.2 (DRR++).
 
 use super::hash::HashKey;
-use super::store::{NONE, PacketList, PacketPool};
+use super::store::{PacketList, PacketPool};
 use super::{Backlog, LinkContext, QueueContext, drr};
 use crate::packet::Packet;
 use crate::parameter::Values;
+use crate::ring::Ring;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -76,7 +77,7 @@ impl<S: Clone> FairQueues<S> {
     #[inline]
     pub(super) fn push(&mut self, index: u32, packet: Packet) {
         self.pool.push(&mut self.queues[index as usize].packets, packet);
-        self.rounds.arrive(index, self.quantum);
+        self.rounds.arrive(index, self.quantum, ());
     }
 
     /// Takes the first packet of a queue, outside its turn.
@@ -95,10 +96,13 @@ impl<S: Clone> FairQueues<S> {
     ) -> Option<Packet> {
         loop {
             let quantum = self.quantum;
-            let index = self.rounds.turn(|_| quantum)?;
+            let index = match self.rounds.turn_of_new(|_| quantum) {
+                Some(index) => index,
+                None => self.rounds.turn_of_old(|()| quantum)?,
+            };
             let queue = &mut self.queues[index as usize];
             if let Some(packet) = serve(index, queue, &mut self.pool) {
-                self.rounds.spend(index, packet.segment.len());
+                self.rounds.spend(packet.segment.len());
                 return Some(packet);
             }
             if as_in_linux {
@@ -110,87 +114,100 @@ impl<S: Clone> FairQueues<S> {
     }
 }
 
-/// Deficits and lists of queues that are known by their index.
+/// Deficits and lists of queues that are known by their index. Each list is a ring of what a turn needs, so that a round of queues
+/// that wait for their deficit reads memory in order. `T` is what the discipline wants to know of a queue in its turn.
 #[derive(Clone, Debug)]
-pub(super) struct Rounds {
-    turns: Vec<Turn>,
-    new: List,
-    old: List,
+pub(super) struct Rounds<T = ()> {
+    active: Vec<bool>,
+    new: Ring<Turn<T>>,
+    old: Ring<Turn<T>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Turn {
+struct Turn<T> {
     /// Bytes it may still send in this turn.
     deficit: i64,
-    next: u32,
-    active: bool,
+    index: u32,
+    about: T,
 }
 
-/// Queues in turn.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    head: u32,
-    tail: u32,
+const _: () = assert!(size_of::<Turn<[u16; 2]>>() == 16);
+
+impl<T: Copy> Turn<T> {
+    /// The next turn, with this many bytes more.
+    #[inline(always)]
+    fn after(&self, more: i64) -> Turn<T> {
+        Turn {
+            deficit: self.deficit + more,
+            ..*self
+        }
+    }
 }
 
-impl Rounds {
-    pub(super) fn new(queues: usize) -> Rounds {
+impl<T: Copy> Rounds<T> {
+    pub(super) fn new(queues: usize) -> Rounds<T> {
         Rounds {
-            turns: vec![
-                Turn {
-                    deficit: 0,
-                    next: NONE,
-                    active: false,
-                };
-                queues
-            ],
-            new: List::EMPTY,
-            old: List::EMPTY,
+            active: vec![false; queues],
+            new: Ring::new(),
+            old: Ring::new(),
         }
     }
 
     /// A packet was put into the queue.
     #[inline]
-    pub(super) fn arrive(&mut self, index: u32, quantum: i64) {
-        let turn = &mut self.turns[index as usize];
-        if !turn.active {
+    pub(super) fn arrive(&mut self, index: u32, quantum: i64, about: T) {
+        let active = &mut self.active[index as usize];
+        if !*active {
             // RFC 8290 4.1: a queue that is on neither list joins the new ones with one quantum.
-            turn.active = true;
-            turn.deficit = quantum;
-            self.new.push(&mut self.turns, index);
+            *active = true;
+            self.new.push_back(Turn {
+                deficit: quantum,
+                index,
+                about,
+            });
         }
     }
 
-    /// The queue whose turn it is, if any is active. `exhausted` receives the queues that have spent their deficit and decides what
-    /// each gets for its next turn.
+    /// The new queue whose turn it is, if there is one (RFC 8290 4.2: new queues before old ones). `exhausted` receives those that
+    /// have spent their deficit, which become old, and says what each gets for its next turn.
     #[inline]
-    pub(super) fn turn(&mut self, mut exhausted: impl FnMut(u32) -> i64) -> Option<u32> {
-        loop {
+    pub(super) fn turn_of_new(&mut self, mut exhausted: impl FnMut(u32) -> i64) -> Option<u32> {
+        while let Some(&turn) = self.new.front() {
             super::work::step();
-            // RFC 8290 4.2: new queues before old ones.
-            let list = if self.new.head == NONE {
-                &mut self.old
-            } else {
-                &mut self.new
-            };
-            let index = list.head;
-            if index == NONE {
-                return None;
-            }
-            let turn = &mut self.turns[index as usize];
             if turn.deficit > 0 {
-                return Some(index);
+                return Some(turn.index);
             }
-            turn.deficit += exhausted(index);
-            list.pop(&self.turns);
-            self.old.push(&mut self.turns, index);
+            self.new.forget_front();
+            let more = exhausted(turn.index);
+            self.old.push_back(turn.after(more));
         }
+        None
     }
 
-    /// The queue sent a packet.
+    /// The old queue whose turn it is, if there is one and none is new. `exhausted` says what a queue gets that has spent its deficit.
     #[inline]
-    pub(super) fn spend(&mut self, index: u32, bytes: u32) {
-        self.turns[index as usize].deficit -= i64::from(bytes);
+    pub(super) fn turn_of_old(&mut self, exhausted: impl Fn(T) -> i64) -> Option<u32> {
+        self.old.rotate_while(|turn| {
+            super::work::step();
+            let spent = turn.deficit <= 0;
+            if spent {
+                *turn = turn.after(exhausted(turn.about));
+            }
+            spent
+        });
+        self.old.front().map(|turn| turn.index)
+    }
+
+    /// The queue whose turn it is sent a packet.
+    #[inline]
+    pub(super) fn spend(&mut self, bytes: u32) {
+        let first = match self.new.front_mut() {
+            None => self.old.front_mut(),
+            first => first,
+        };
+        if let Some(turn) = first {
+            turn.deficit -= i64::from(bytes);
+        }
     }
 
     /// The queue whose turn it is was found empty. Whether it left the lists.
@@ -202,47 +219,22 @@ impl Rounds {
     /// As `empty`, but a new queue that is alone may leave at once, as in Linux's `fq_codel`.
     #[inline]
     pub(super) fn empty_as_in_linux(&mut self) -> bool {
-        self.leave(self.old.head != NONE)
+        self.leave(!self.old.is_empty())
     }
 
     /// The queue whose turn it is was found empty: a new one becomes old, or leaves like an old one.
     #[inline]
     fn leave(&mut self, new_become_old: bool) -> bool {
-        let from_new = self.new.head != NONE;
-        let list = if from_new { &mut self.new } else { &mut self.old };
-        let index = list.head;
-        list.pop(&self.turns);
-        let stays = from_new && new_become_old;
-        if stays {
-            // RFC 8290 4.2: an empty new queue becomes an old one, so that it cannot stay new for ever.
-            self.old.push(&mut self.turns, index);
-        } else {
-            self.turns[index as usize].active = false;
+        if let Some(turn) = self.new.pop_front() {
+            if new_become_old {
+                // RFC 8290 4.2: an empty new queue becomes an old one, so that it cannot stay new for ever.
+                self.old.push_back(turn);
+                return false;
+            }
+            self.active[turn.index as usize] = false;
+        } else if let Some(turn) = self.old.pop_front() {
+            self.active[turn.index as usize] = false;
         }
-        !stays
-    }
-}
-
-impl List {
-    const EMPTY: List = List {
-        head: NONE,
-        tail: NONE,
-    };
-
-    fn push(&mut self, turns: &mut [Turn], index: u32) {
-        turns[index as usize].next = NONE;
-        if self.tail == NONE {
-            self.head = index;
-        } else {
-            turns[self.tail as usize].next = index;
-        }
-        self.tail = index;
-    }
-
-    fn pop(&mut self, turns: &[Turn]) {
-        self.head = turns[self.head as usize].next;
-        if self.head == NONE {
-            self.tail = NONE;
-        }
+        true
     }
 }
