@@ -12,7 +12,6 @@ use super::tally::{NONE, Tally};
 use super::{LARGEST_BURST, WHOLE};
 use crate::packet::Packet;
 use crate::parameter::Values;
-use alloc::vec::Vec;
 
 /// Tokens, and who owes them.
 #[derive(Clone, Debug)]
@@ -80,7 +79,7 @@ impl Budget {
                 Some(Payer {
                     entry: Some(entry), ..
                 }),
-            ) => hosts.accounts[entry as usize].debt,
+            ) => hosts.present.kept(entry).debt,
             // A table without a limit could be filled with the small debts of hosts that nobody has.
             (Some(hosts), Some(_)) if hosts.len >= hosts.most => return false,
             _ => 0,
@@ -123,9 +122,7 @@ impl Budget {
 #[derive(Clone, Debug)]
 pub(super) struct Hosts {
     /// Packets of each, and one more for a debt.
-    pub(super) present: Tally,
-    /// By entry of `present`.
-    accounts: Vec<Account>,
+    pub(super) present: Tally<Account>,
     /// Whose turn it is; `NONE`: nobody is present.
     turn: u32,
     len: u32,
@@ -134,8 +131,8 @@ pub(super) struct Hosts {
 }
 
 /// 16 bytes.
-#[derive(Clone, Copy, Debug)]
-struct Account {
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Account {
     /// Thousandths of a byte.
     debt: u64,
     /// Neighbours in the ring.
@@ -150,7 +147,6 @@ impl Hosts {
     fn new(packets: u32) -> Hosts {
         Hosts {
             present: Tally::new(packets),
-            accounts: Vec::new(),
             turn: NONE,
             len: 0,
             most: packets.saturating_mul(2),
@@ -158,7 +154,7 @@ impl Hosts {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.present.memory() + self.accounts.len() * size_of::<Account>()
+        self.present.memory()
     }
 
     #[inline]
@@ -168,7 +164,7 @@ impl Hosts {
             self.join(entry);
         }
         if cost > 0 {
-            let account = &mut self.accounts[entry as usize];
+            let account = self.present.about(entry);
             account.debt += cost;
             if account.debt == cost {
                 self.present.add(Some(entry), payer.fingerprint, 1);
@@ -193,7 +189,7 @@ impl Hosts {
         if host == NONE {
             return 0;
         }
-        let account = &mut self.accounts[host as usize];
+        let account = self.present.about(host);
         self.turn = account.after;
         let paid = account.debt.min(earned);
         account.debt -= paid;
@@ -206,36 +202,34 @@ impl Hosts {
     /// A host takes the last place in the ring.
     fn join(&mut self, entry: u32) {
         self.len += 1;
-        let fresh = Account {
-            debt: 0,
-            before: entry,
-            after: entry,
-        };
-        if entry as usize == self.accounts.len() {
-            self.accounts.push(fresh);
-        } else {
-            self.accounts[entry as usize] = fresh;
-        }
         if self.turn == NONE {
             self.turn = entry;
+            *self.present.about(entry) = Account {
+                debt: 0,
+                before: entry,
+                after: entry,
+            };
             return;
         }
-        let (next, last) = (self.turn, self.accounts[self.turn as usize].before);
-        self.accounts[entry as usize].before = last;
-        self.accounts[entry as usize].after = next;
-        self.accounts[last as usize].after = entry;
-        self.accounts[next as usize].before = entry;
+        let next = self.turn;
+        let before = core::mem::replace(&mut self.present.about(next).before, entry);
+        self.present.about(before).after = entry;
+        *self.present.about(entry) = Account {
+            debt: 0,
+            before,
+            after: next,
+        };
     }
 
     fn part(&mut self, entry: u32) {
         self.len -= 1;
-        let Account { before, after, .. } = self.accounts[entry as usize];
+        let Account { before, after, .. } = *self.present.about(entry);
         if after == entry {
             self.turn = NONE;
             return;
         }
-        self.accounts[before as usize].after = after;
-        self.accounts[after as usize].before = before;
+        self.present.about(before).after = after;
+        self.present.about(after).before = before;
         if self.turn == entry {
             self.turn = after;
         }
@@ -247,8 +241,9 @@ impl Hosts {
         let mut sum = 0;
         let mut at = self.turn;
         for _ in 0..self.len {
-            sum += self.accounts[at as usize].debt;
-            at = self.accounts[at as usize].after;
+            let Account { debt, after, .. } = self.present.kept(at);
+            sum += debt;
+            at = after;
         }
         sum
     }

@@ -11,32 +11,33 @@ use alloc::vec::Vec;
 /// "No entry".
 pub(super) const NONE: u32 = u32::MAX;
 
-/// 16 bytes.
+/// 16 bytes, and what is kept beside the count.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Entry<T> {
     fingerprint: u64,
     /// Next in the chain, or next free entry.
     next: u32,
     count: u32,
+    about: T,
 }
 
-const _: () = assert!(size_of::<Entry>() == 16);
+const _: () = assert!(size_of::<Entry<()>>() == 16);
 
-/// Counts above zero.
+/// Counts above zero, and a `T` for each of those that are counted.
 #[derive(Clone, Debug)]
-pub(super) struct Tally {
+pub(super) struct Tally<T = ()> {
     /// First entry of each chain; a power of two of them.
     heads: Vec<u32>,
-    entries: Vec<Entry>,
+    entries: Vec<Entry<T>>,
     free: u32,
 }
 
 /// Most chains: beyond, they grow longer.
 const CHAINS: u32 = 1 << 17;
 
-impl Tally {
+impl<T: Copy + Default> Tally<T> {
     /// A table for about this number of entries.
-    pub(super) fn new(expected: u32) -> Tally {
+    pub(super) fn new(expected: u32) -> Tally<T> {
         Tally {
             heads: vec![NONE; expected.clamp(16, CHAINS).next_power_of_two() as usize],
             entries: Vec::new(),
@@ -45,7 +46,7 @@ impl Tally {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.heads.len() * size_of::<u32>() + self.entries.len() * size_of::<Entry>()
+        self.heads.len() * size_of::<u32>() + self.entries.len() * size_of::<Entry<T>>()
     }
 
     #[inline]
@@ -72,6 +73,18 @@ impl Tally {
         self.entries[entry as usize].count
     }
 
+    /// What is kept beside a count.
+    #[inline]
+    pub(super) fn kept(&self, entry: u32) -> T {
+        self.entries[entry as usize].about
+    }
+
+    /// The same, to be changed; at first the default.
+    #[inline]
+    pub(super) fn about(&mut self, entry: u32) -> &mut T {
+        &mut self.entries[entry as usize].about
+    }
+
     /// Adds `amount`, above zero, to the entry that `find` gave for `fingerprint`, or to a new one.
     #[inline]
     pub(super) fn add(&mut self, found: Option<u32>, fingerprint: u64, amount: u32) -> u32 {
@@ -84,6 +97,7 @@ impl Tally {
             fingerprint,
             next: self.heads[chain],
             count: amount,
+            about: T::default(),
         };
         let index = if self.free == NONE {
             self.entries.push(entry);
