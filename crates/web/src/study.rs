@@ -116,7 +116,7 @@ pub(crate) fn compare(
         ..Extent::default()
     };
     let options = Options::default();
-    let quiet = Mutex::new(0);
+    let quiet = Mutex::new(0_u64);
     let engine = |spec: &Spec, stop: &AtomicBool| {
         runs::get(spec, || {
             simulate_with_progress(spec, stop, &|pulse| {

@@ -363,7 +363,7 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::recommend;
+    use super::{candidates, expected_runs, recommend};
     use crate::compare::space::{Control, Wish};
     use crate::compare::study::Study;
     use crate::compare::{Choice, Plan};
