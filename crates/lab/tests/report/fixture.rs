@@ -327,7 +327,7 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
             }))
             .expect("the reported counters"),
             dropped_units: 12,
-            congestion_events: 3,
+            congestion_events: Some(3),
             more: BTreeMap::from([("answer_s".to_owned(), flat(0.2))]),
         }
     };
