@@ -263,6 +263,7 @@ impl Task<'_> {
         });
         reporter.finish();
         written?;
+        common.say_of_store(&folder.store);
         for note in &study.comparison.document.notes {
             reporter.event(&serde_json::json!({ "event": "warning", "message": note }));
         }

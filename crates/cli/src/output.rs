@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
+use fleetfoot_lab::run::Store;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Flags of every verb.
@@ -94,6 +95,13 @@ impl Common {
         if !self.quiet {
             // Talk that nobody can read is no reason to stop.
             let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    /// Says what a store of finished runs removed, if it had to.
+    pub(crate) fn say_of_store(&self, store: &Store) {
+        if let Some(remark) = store.remark() {
+            self.say(&remark);
         }
     }
 }

@@ -197,6 +197,7 @@ pub(crate) fn execute_with(arguments: &Arguments, common: &Common, table: &Table
     } else if !evaluated.is_empty() {
         print(&table(&evaluated, common.colored(), width()))?;
     }
+    common.say_of_store(&folder.store);
     common.say(&format!(
         "{} computed, {reused} reused, in {:.1} s. Report: {}\nAgain: {}",
         counted(done - reused, "run"),

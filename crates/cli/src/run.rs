@@ -197,6 +197,9 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         capture.finish(common)?;
     }
     written?;
+    if let Some(folder) = &folder {
+        common.say_of_store(&folder.store);
+    }
     if common.json {
         print(&comparison.document.to_json_text())?;
     } else {

@@ -22,7 +22,8 @@ pub(crate) struct BatchFlags {
     /// Threads, 1 to 512; by default one per core.
     #[arg(long, value_name = "N", default_value = "auto", hide_default_value = true, value_parser = threads)]
     pub(crate) jobs: usize,
-    /// Run everything again, reuse nothing.
+    /// Run everything again, reuse nothing. Finished runs are kept in the output folder, up to 8 GB of them or what the variable
+    /// `FLEETFOOT_STORE` says: 500MB, 20GB; beyond, the oldest are removed.
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Write over files that exist, and into a folder that holds something else.

@@ -18,7 +18,7 @@ pub use estimate::fits;
 pub use kernel::playable_by_kernel;
 #[cfg(target_os = "linux")]
 pub use kernel::{link_of_kernel, play};
-pub use store::{Store, digest, write_atomically};
+pub use store::{LIMIT_VARIABLE, Store, digest, write_atomically};
 
 use crate::clock::Instant;
 use crate::result::RunData;

@@ -75,6 +75,46 @@ fn a_damaged_run_is_computed_again() {
     std::fs::remove_dir_all(&folder).expect("it was made here");
 }
 
+/// Stopped after four of nine runs and begun again, with a store that cannot hold all of them.
+#[test]
+fn a_batch_goes_on_where_it_was_stopped_although_its_store_is_full() {
+    let folder = folder("full");
+    let open = |limit| Options {
+        jobs: 1,
+        store: Some(Store::with_limit(&folder, limit).expect("it can be made")),
+        fresh: false,
+    };
+    let stop = AtomicBool::new(false);
+    let (whole, _) = run(&open(u64::MAX), &stop);
+    let all = open(u64::MAX).store.expect("set above").bytes();
+    std::fs::remove_dir_all(&folder).expect("it was made here");
+
+    let limit = all * 6 / 10;
+    let done = AtomicU64::new(0);
+    let progress = |_: &super::Progress| {
+        if done.fetch_add(1, Ordering::Relaxed) == 3 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let options = open(limit);
+    let first = execute(&jobs(), &[1, 2, 3], &options, &stop, &engine, &progress).expect("it runs");
+    assert!(first.interrupted);
+    stop.store(false, Ordering::Relaxed);
+    let options = open(limit);
+    let (second, calls) = run(&options, &stop);
+    assert_eq!((calls, second.reused, second.interrupted), (5, 4, false));
+    let store = options.store.expect("set above");
+    assert!(store.bytes() <= limit && store.remark().is_some());
+    for (a, b) in whole.runs.iter().flatten().zip(second.runs.iter().flatten()) {
+        assert_eq!(
+            (a.seed, super::digest(&a.output)),
+            (b.seed, super::digest(&b.output))
+        );
+    }
+    assert_eq!(second.runs.iter().flatten().count(), 9);
+    std::fs::remove_dir_all(&folder).expect("it was made here");
+}
+
 #[test]
 fn a_stopped_batch_keeps_what_is_finished() {
     let stop = AtomicBool::new(false);
