@@ -274,7 +274,7 @@ fn a_search_says_about_how_many_runs_it_makes() {
         let (start, _) = told
             .split_once(words)
             .unwrap_or_else(|| panic!("{words}: {told}"));
-        let number = start.rsplit(' ').next().expect("there is a word");
+        let number = start.rsplit(char::is_whitespace).next().expect("there is a word");
         number.parse().unwrap_or_else(|_| panic!("{number}: {told}"))
     };
     assert!(
