@@ -36,10 +36,10 @@ site:
 	@scripts/need-cargo.sh
 	@scripts/site.sh $(ARGS)
 
-## The source distribution, a wheel built from it, and that wheel in an empty environment with the first notebook.
+## The source distribution, a wheel built from it, and that wheel in an empty environment with the first notebook; or ARGS=WHEEL.
 dist-check:
 	@scripts/need-cargo.sh
-	@scripts/dist-check.sh
+	@scripts/dist-check.sh $(ARGS)
 
 ## The explorer: one page with the simulator in it (explorer.html), which needs no server and no network.
 explorer:
