@@ -57,7 +57,7 @@ class RunError(Error, RuntimeError):
 
 
 class MissingExtraError(Error, ImportError):
-    """A library that this needs is not installed; the message names the extra that brings it."""
+    """A library of an extra is not installed; the message has the command that installs it."""
 
 
 class InternalError(Error, RuntimeError):

@@ -137,7 +137,7 @@ def test_a_saved_folder_is_the_programs(compared: fleetfoot.Result, tmp_path: Pa
 @pytest.mark.parametrize(
     ("library", "call"), [("pyarrow", "to_arrow"), ("pandas", "to_pandas"), ("polars", "to_polars")]
 )
-def test_a_library_that_is_missing_is_named_with_its_extra(
+def test_a_library_that_is_missing_is_named_with_what_installs_it(
     library: str, call: str, compared: fleetfoot.Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = builtins.__import__
