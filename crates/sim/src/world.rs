@@ -240,16 +240,11 @@ impl<'a, O: Observer> World<'a, O> {
         }
         let last = end - Duration::from_nanos(1);
         // The drain ends with the event that completes the last flow.
-        let gathers = !drain && self.gathers();
+        if !drain && self.gathers() {
+            return self.run_gathering(last, progress);
+        }
         loop {
-            let before = self.events;
-            if gathers && let Some(latest) = self.gather(last) {
-                self.hand_out();
-                self.hosts.now = self.hosts.now.max(latest);
-                if self.events / PROGRESS_EVENTS > before / PROGRESS_EVENTS {
-                    self.hosts.network.tighten();
-                }
-            } else if self.hosts.network.queue.next_arrival().is_some() {
+            if self.hosts.network.queue.next_arrival().is_some() {
                 let most = match self.hosts.network.mode {
                     Mode::Fast => PROGRESS_EVENTS - self.events % PROGRESS_EVENTS,
                     Mode::Plain => 1,
@@ -268,7 +263,7 @@ impl<'a, O: Observer> World<'a, O> {
                     self.on_delivery(link, passed.now, packet);
                 }
             } else if let Some(key) = self.hosts.network.queue.pop_until(last) {
-                debug_assert!(gathers || key.at() >= self.hosts.now, "time runs forwards");
+                debug_assert!(key.at() >= self.hosts.now, "time runs forwards");
                 if key.kind() == EventKind::Arrival {
                     continue; // known from now on
                 }
@@ -283,7 +278,7 @@ impl<'a, O: Observer> World<'a, O> {
             if !self.hosts.network.notices.is_empty() {
                 self.hosts.take_notices(&mut self.apps);
             }
-            if self.events / PROGRESS_EVENTS > before / PROGRESS_EVENTS
+            if self.events.is_multiple_of(PROGRESS_EVENTS)
                 && progress(self.hosts.now, &|| self.usage()).is_break()
             {
                 self.interrupted = true;
@@ -300,6 +295,7 @@ impl<'a, O: Observer> World<'a, O> {
     }
 
     /// An event that is no arrival.
+    #[inline(always)]
     fn on_event(&mut self, key: EventKey) {
         self.hosts.now = key.at();
         match key.kind() {

@@ -19,6 +19,7 @@ use fleetfoot_core::units::Bytes;
 impl<O: Observer> Hosts<'_, O> {
     /// Delivers packets ahead of time where nothing else can happen to the receiver before, and what they cause; lets the
     /// others wait for their turn.
+    #[inline(always)]
     pub(crate) fn run_ahead<A: Applications<O>>(&mut self, apps: &mut A) {
         // Those at the end of the list were looked at.
         let mut looked_at = 0;

@@ -11,23 +11,60 @@
 //!
 //! [`Network::gathers`]: crate::network::Network::gathers
 
-use super::{MOST_PASSED, PROGRESS_EVENTS, World};
+use super::{MOST_PASSED, PROGRESS_EVENTS, Part, Progress, World};
 use crate::endpoint::Hosts;
 use crate::event::{EventKey, EventKind};
 use crate::network::{AT_ONCE, Due, LinkSlot, MOST_DUE, What};
 use crate::observe::Observer;
+use crate::spec::{GroupSpec, PairPolicy};
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::tcp::Connection;
 use fleetfoot_core::time::Instant;
 
 impl<O: Observer> World<'_, O> {
-    /// Whether what concerns endpoints may be gathered.
+    /// Whether what concerns endpoints is gathered: if it may be, and hosts have several connections. A connection that is alone at its
+    /// host takes packets ahead of time.
     pub(super) fn gathers(&self) -> bool {
-        O::DEAF && self.hosts.network.gathers && self.hosts.interfaces.is_empty() && !self.hosts.delays
+        let hosts = &self.hosts;
+        let may = O::DEAF && hosts.network.gathers && hosts.interfaces.is_empty() && !hosts.delays;
+        let connections = |group: &GroupSpec| {
+            let each = group.spread == PairPolicy::Each;
+            let times = if each { group.pairs.len() } else { 1 };
+            group.traffic.members(each).unwrap_or(0) as usize * times
+        };
+        may && hosts.spec.groups.iter().map(connections).sum::<usize>() > hosts.spec.nodes.len()
+    }
+
+    /// Processes every event up to `last`.
+    pub(super) fn run_gathering(&mut self, last: Instant, progress: Progress<'_>) -> Part {
+        loop {
+            let before = self.events;
+            if let Some(latest) = self.gather(last) {
+                self.hand_out();
+                self.hosts.now = self.hosts.now.max(latest);
+            } else if let Some(key) = self.hosts.network.queue.pop_until(last) {
+                debug_assert!(key.kind() != EventKind::Arrival, "gathered");
+                self.on_event(key);
+                self.events += 1;
+            } else {
+                return Part::Done;
+            }
+            if !self.hosts.network.early.is_empty() {
+                self.hosts.run_ahead(&mut self.apps);
+            }
+            self.take_notices();
+            if self.events / PROGRESS_EVENTS > before / PROGRESS_EVENTS {
+                self.hosts.network.tighten();
+                if progress(self.hosts.now, &|| self.usage()).is_break() {
+                    self.interrupted = true;
+                    return Part::Interrupted;
+                }
+            }
+        }
     }
 
     /// Takes what comes next up to `last`, and keeps what concerns endpoints. The time of the last event, if there was any.
-    pub(super) fn gather(&mut self, last: Instant) -> Option<Instant> {
+    fn gather(&mut self, last: Instant) -> Option<Instant> {
         let mut latest = None;
         let mut most = (PROGRESS_EVENTS - self.events % PROGRESS_EVENTS).min(MOST_PASSED);
         let hosts = &mut self.hosts;
@@ -76,7 +113,7 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// Hands out what was gathered.
-    pub(super) fn hand_out(&mut self) {
+    fn hand_out(&mut self) {
         let mut due = std::mem::take(&mut self.hosts.network.due);
         let mut fates = std::mem::take(&mut self.hosts.network.fates);
         let mut fate = fates.iter();
