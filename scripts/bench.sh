@@ -1,6 +1,6 @@
 #!/bin/bash
 # The workloads of docs/design/engine.md#workloads with both profiles, the cost of each queue's decision, then instructions and missed lines of the caches
-# per delivered packet (scripts/cost.sh).
+# per delivered packet (scripts/cost.sh), held to bench/limits.csv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release --quiet --locked --package fleetfoot-sim --example bench_one --example bench_queues
@@ -13,4 +13,4 @@ done
 echo
 "${CARGO_TARGET_DIR:-target}/release/examples/bench_queues"
 echo
-scripts/cost.sh "$bench"
+scripts/cost.sh "$bench" bench/limits.csv
