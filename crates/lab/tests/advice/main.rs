@@ -1,7 +1,7 @@
 //! Is the advice of `recommend` right? On six examples and on four lines of homes drawn at random from a published measurement
 //! (`households.csv`), the setting that it finds is compared with the best of its whole space. Every candidate of that space is run
-//! with three seeds and the best hundred with all ten: a hundred are enough that none is missed which ten seeds could tell from the
-//! best, and the printed distance of the first that is left out says whether they were.
+//! with three seeds and the best hundred with all ten; the printed distance of the first that is left out says how likely it is that
+//! a better one is among the rest.
 //!
 //! `FLEETFOOT_ADVICE` names the networks to try, separated by commas, or `all` (some 40,000 runs: in release mode half an hour of one
 //! core); without it one of each kind is tried. `FLEETFOOT_ADVICE_THREADS` is the number of threads, `FLEETFOOT_ADVICE_TALK` prints every
