@@ -265,7 +265,7 @@ fn how_to_turn_on_what_is_recommended_is_open_and_the_rest_folded() {
         assert!(first.contains(&escaped(&said)), "{said}");
     }
     assert!(!others.contains("<details open") && others.matches("fold other").count() == 18);
-    assert!(others.contains("<pre><code>"));
+    assert!(others.contains("<pre tabindex=\"0\"><code>"));
 }
 
 #[test]
