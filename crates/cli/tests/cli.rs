@@ -35,7 +35,7 @@ fn everything_that_is_explained_is_explained_as_json() {
         "linux",
         "home-line",
         "traffic",
-        "rto_min",
+        "min_rto",
     ] {
         let output = fleetfoot(&["explain", name, "--json"], &place);
         let text = String::from_utf8_lossy(&output.stdout);
