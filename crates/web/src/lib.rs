@@ -1,6 +1,6 @@
 //! The explorer's engine: the laboratory behind one function, [`call`], that takes a request as JSON and returns an answer as JSON.
 //!
-//! A page in a browser calls it in a worker ([`wasm`], built by `make explorer`), `fleetfoot serve` behind HTTP. Read in this order:
+//! A page in a browser calls it in a worker (module `wasm`, built by `make explorer`), `fleetfoot serve` behind HTTP. Read in this order:
 //! `request` (what can be asked), `scenario` (checking a file, and what can be changed in it), `study` (comparisons), `trace`
 //! (one run over time). Numbers are those of the program: for the same scenario, seeds and choice [`call`] returns the JSON text that
 //! `fleetfoot compare --json` prints, but for `timing`.
