@@ -33,6 +33,8 @@ step "lints" cargo clippy --profile ci --workspace --all-targets --locked --quie
 step "build" cargo test --profile ci --workspace --locked --no-run --quiet "${features[@]}"
 step "tests" cargo test --profile ci --workspace --locked --no-fail-fast "${features[@]}"
 step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
+# With debug assertions, so its figures are not those of a release; they grow with them.
+step "cost per packet" scripts/cost.sh "${CARGO_TARGET_DIR:-target}/ci/examples/bench_one" bench/limits-ci.csv
 export FLEETFOOT_BUILT=1
 step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
@@ -53,6 +55,7 @@ if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "explorer with its own engine" scripts/test-explorer.sh --built-in
     step "soak" env SOAK_LOG=/dev/null scripts/soak.sh --gib 10
     step "longer fuzzing" env -u FUZZ_RUNS FUZZ_SECONDS="${FUZZ_SECONDS:-120}" scripts/fuzz.sh
+    step "cost per packet, release" make --no-print-directory bench
     step "full figures" scripts/test-figures.sh
     step "first screen of README" scripts/test-readme.sh
     step "peers" make --no-print-directory peers
