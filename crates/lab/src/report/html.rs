@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 const LINE_POINTS: usize = 2000;
 
 /// Points of all lines over time together; with many variants each line gets fewer.
-const ALL_LINE_POINTS: usize = 20_000;
+const ALL_LINE_POINTS: usize = 16_000;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
 pub(super) const SCRIPT: &str = include_str!("../../assets/report.bundle.js");

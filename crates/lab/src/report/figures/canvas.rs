@@ -65,6 +65,14 @@ fn simplified(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     with.filter(|(_, kept)| *kept).map(|(point, _)| *point).collect()
 }
 
+/// What is shown where the pointer is; nothing where there is nothing to say.
+fn hint(label: &str) -> String {
+    match label.is_empty() {
+        true => String::new(),
+        false => format!("<title>{}</title>", escaped(label)),
+    }
+}
+
 /// Text of an element or attribute.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
@@ -174,8 +182,8 @@ impl Canvas {
         let index = index.map_or_else(String::new, |index| format!(" data-line=\"{index}\""));
         let _ = writeln!(
             self.body,
-            "<path class=\"l\"{index} fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"{dash} d=\"{path}\"><title>{}</title></path>",
-            escaped(label)
+            "<path class=\"l\"{index} fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"{dash} d=\"{path}\">{}</path>",
+            hint(label)
         );
     }
 
@@ -203,8 +211,8 @@ impl Canvas {
         let [x, y, width, height] = [place.0, place.1, place.2, place.3].map(number);
         let _ = writeln!(
             self.body,
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"2\" fill=\"{color}\"><title>{}</title></rect>",
-            escaped(label)
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"2\" fill=\"{color}\">{}</rect>",
+            hint(label)
         );
     }
 

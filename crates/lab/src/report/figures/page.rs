@@ -263,10 +263,13 @@ fn sizes(chart: &Chart, classes: &[String], cells: &[charts::SizeChange], group:
                 .position(|class| **class == found.size)
                 .unwrap_or(0);
             let x = left + cell * column as f64;
-            let label = format!(
-                "{variant}, {}: {} % ({} instead of {}), {} transfers",
-                found.size, found.text, found.after, found.before, found.n
-            );
+            let label = match narrow {
+                true => String::new(),
+                false => format!(
+                    "{variant}, {}: {} % ({} instead of {}), {} transfers",
+                    found.size, found.text, found.after, found.before, found.n
+                ),
+            };
             canvas.labelled_cell((x, y, cell - 2.0, 22.0), &cell_color(found.change), &label);
             canvas.text(x + (cell - 2.0) / 2.0, y + 15.0, Anchor::Middle, "k", &found.text);
         }
@@ -361,7 +364,10 @@ fn distribution(chart: &Chart, lines: &[Distribution], group: &str, width: f64) 
                 .map_or_else(|| String::from("not reached"), |&time| seconds(time))
         };
         let name = chart.variants.get(line.variant).map_or("", String::as_str);
-        let label = format!("{name}: median {}, 95 % {}, 99 % {}", at(0.5), at(0.95), at(0.99));
+        let label = match width < HALF {
+            true => String::new(),
+            false => format!("{name}: median {}, 95 % {}, 99 % {}", at(0.5), at(0.95), at(0.99)),
+        };
         canvas.line(
             &points,
             charts::color(line.variant),
