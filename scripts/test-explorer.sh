@@ -3,11 +3,7 @@
 # compared with the program's. `make test-all` does both.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-browser=$(command -v chromium || command -v chromium-browser || true)
-if [ -z "$browser" ] || ! command -v npm >/dev/null 2>&1; then
-    echo "skipped: needs chromium and npm"
-    exit 0
-fi
+. scripts/browser.sh
 scratch=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$scratch"' EXIT

@@ -2,11 +2,7 @@
 # Opens a report in headless Chromium, in both colour schemes and at the width of a phone.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-browser=$(command -v chromium || command -v chromium-browser || true)
-if [ -z "$browser" ] || ! command -v npm >/dev/null 2>&1; then
-    echo "skipped: needs chromium and npm"
-    exit 0
-fi
+. scripts/browser.sh
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 # `make test` has built this program for its tests.

@@ -3,11 +3,7 @@
 # SHOTS=FOLDER also takes the pictures for the documents.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-browser=$(command -v chromium || command -v chromium-browser || true)
-if [ -z "$browser" ] || ! command -v npm >/dev/null 2>&1; then
-    echo "skipped: needs chromium and npm"
-    exit 0
-fi
+. scripts/browser.sh
 site=${CARGO_TARGET_DIR:-target}/site/html
 if [ ! -e "$site/index.html" ]; then
     echo "skipped: no site; make site builds it"

@@ -6,19 +6,16 @@ import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
+import { executablePath, options as browserOptions } from "../chromium.mjs";
 
 const report = resolve(process.env.REPORT ?? "../target/tmp/report/report.html");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const skip = !existsSync(report) ? `no report at ${report}` : !existsSync(executablePath) ? "needs chromium" : false;
 let browser;
 
 before(async () => {
   if (skip) return;
-  browser = await chromium.launch({
-    executablePath,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-  });
+  browser = await chromium.launch(browserOptions);
 });
 after(() => browser?.close());
 

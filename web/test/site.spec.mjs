@@ -7,9 +7,9 @@ import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
+import { executablePath, options as browserOptions } from "../chromium.mjs";
 
 const site = resolve(process.env.SITE ?? "");
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const skip = !process.env.SITE ? "SITE is not set" : !existsSync(`${site}/index.html`) ? `no site at ${site}` : !existsSync(executablePath) ? "needs chromium" : false;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 // One of each kind: cards, tables, code, generated pages, the Python reference, a page with each scene.
@@ -25,10 +25,7 @@ let browser;
 
 before(async () => {
   if (skip) return;
-  browser = await chromium.launch({
-    executablePath,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-  });
+  browser = await chromium.launch(browserOptions);
 });
 after(() => browser?.close());
 

@@ -4,30 +4,7 @@ use fleetfoot_web::{EXAMPLES, call};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-const SMALL: &str = r#"
-title = "A short line"
-[network]
-kind = "dumbbell"
-pairs = 2
-[network.bottleneck]
-rate = "4 Mbit/s"
-delay = "10 ms"
-queue = { kind = "drop-tail", limit = "60 packets" }
-label = "the line"
-[[traffic]]
-name = "pages"
-kind = "transfer"
-size = "30 kB"
-arrivals = { dist = "poisson", rate = "3 per second" }
-[[traffic]]
-name = "download"
-kind = "bulk"
-[run]
-duration = "4 s"
-warmup = "500 ms"
-drain = "5 s"
-seeds = 3
-"#;
+const SMALL: &str = include_str!("small.toml");
 
 fn asked(request: &Value) -> Value {
     let answer = call(&request.to_string(), &AtomicBool::new(false), &|_| ());

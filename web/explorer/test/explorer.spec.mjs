@@ -8,50 +8,23 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
+import { executablePath, options as browserOptions } from "../../chromium.mjs";
 
 const given = process.env.EXPLORER ?? "../../explorer.html";
 const served = /^http/.test(given);
 const address = served ? given : `file://${resolve(given)}`;
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const skip = !served && !existsSync(resolve(given)) ? `no page at ${given}` : !existsSync(executablePath) ? "needs chromium" : false;
 const PATIENCE = 240_000;
 let browser, folder;
 
 // A run of this takes a few milliseconds, so that the tests are about the page.
-const SMALL = `title = "A short line"
-[network]
-kind = "dumbbell"
-pairs = 2
-[network.bottleneck]
-rate = "4 Mbit/s"
-delay = "10 ms"
-queue = { kind = "drop-tail", limit = "60 packets" }
-label = "the line"
-[tcp]
-profile = "linux"
-[[traffic]]
-name = "pages"
-kind = "transfer"
-size = "30 kB"
-arrivals = { dist = "poisson", rate = "3 per second" }
-[[traffic]]
-name = "download"
-kind = "bulk"
-[run]
-duration = "4 s"
-warmup = "500 ms"
-drain = "5 s"
-seeds = 3
-`;
+const SMALL = readFileSync(new URL("../../../crates/web/tests/small.toml", import.meta.url), "utf8");
 
 before(async () => {
   if (skip) return;
   folder = mkdtempSync(join(tmpdir(), "explorer-"));
   writeFileSync(join(folder, "small.toml"), SMALL);
-  browser = await chromium.launch({
-    executablePath,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-  });
+  browser = await chromium.launch(browserOptions);
 });
 after(async () => {
   await browser?.close();
@@ -173,7 +146,8 @@ test("mistakes are told at their place, and nothing freezes", { skip }, async ()
   const told = async () => { await page.locator("#message:visible").waitFor(); return page.locator("#message").textContent(); };
   writeFileSync(join(folder, "broken.toml"), SMALL.replace("kind = \"bulk\"", "kind = \"bulky\""));
   await page.setInputFiles("#file", join(folder, "broken.toml"));
-  assert.match(await told(), /broken\.toml, line 19.*bulky/s);
+  const line = SMALL.slice(0, SMALL.indexOf("kind = \"bulk\"")).split("\n").length;
+  assert.match(await told(), new RegExp(`broken\\.toml, line ${line},.*bulky`, "s"));
   await page.setInputFiles("#file", { name: "noise.toml", mimeType: "", buffer: Buffer.from([0, 1, 2, 255, 254, 0]) });
   await page.waitForFunction(() => document.getElementById("message").textContent.includes("noise.toml"));
   const large = join(folder, "large.pcap");
