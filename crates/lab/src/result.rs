@@ -548,7 +548,7 @@ pub struct SensitivityPoint {
     pub best_win: Option<f64>,
     /// Win there of the variant that is first in the described network.
     pub described_best_win: Option<f64>,
-    /// Whether the described network's first variant belongs to the first tier there too.
+    /// Whether the described network's first variant belongs to the first tier there too, or nothing is a win there and it costs nothing.
     pub holds: bool,
     /// The first tier there; empty where nothing is a win.
     #[serde(default)]
@@ -556,4 +556,15 @@ pub struct SensitivityPoint {
     /// All that are a win there: they save time, significantly, and more than they harm.
     #[serde(default)]
     pub wins: Vec<String>,
+    /// All that cost nothing there: the time saved, less the harm, is at least minus one percentage point.
+    #[serde(default)]
+    pub harmless: Vec<String>,
+}
+
+impl SensitivityPoint {
+    /// Whether nothing is a win there and `name` costs nothing: it is not needed in that network, and may stand.
+    #[must_use]
+    pub fn needs_nothing(&self, name: &str) -> bool {
+        self.wins.is_empty() && self.harmless.iter().any(|other| other == name)
+    }
 }

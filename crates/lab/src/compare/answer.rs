@@ -31,7 +31,8 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
 }
 
 /// Leaves only a recommendation that the networks near the described one do not refute: the first of the first tier that belongs to the
-/// first tier there too, else the first in the table that is a win in all of them.
+/// first tier there too, else the first in the table that is a win in all of them. A network in which nothing is a win refutes only what
+/// costs something there.
 pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
     let Some(own) = document.recommended.take() else {
         return;
@@ -43,7 +44,8 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
     let mut wins: Vec<(u64, u64, String)> = document.variants.iter().filter_map(versus).collect();
     wins.sort();
     let near = |name: &String, of: fn(&SensitivityPoint) -> &Vec<String>| {
-        document.sensitivity.iter().all(|point| of(point).contains(name))
+        let stands = |point: &SensitivityPoint| of(point).contains(name) || point.needs_nothing(name);
+        document.sensitivity.iter().all(stands)
     };
     let with_jitter = |name: &String| {
         document.jittered.as_ref().is_none_or(|jittered| {
@@ -60,7 +62,7 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
         return;
     };
     for point in &mut document.sensitivity {
-        point.holds = point.first_tier.contains(&chosen);
+        point.holds = point.first_tier.contains(&chosen) || point.needs_nothing(&chosen);
         if chosen != own.variant {
             // It is of the other one.
             point.described_best_win = None;
@@ -214,10 +216,23 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
             ),
         });
     }
-    let better: Vec<&SensitivityPoint> = document.sensitivity.iter().filter(|point| !point.holds).collect();
+    let name = &recommended.variant;
+    let (idle, other): (Vec<&SensitivityPoint>, Vec<&SensitivityPoint>) = document
+        .sensitivity
+        .iter()
+        .partition(|point| point.needs_nothing(name));
+    let better: Vec<&SensitivityPoint> = other.into_iter().filter(|point| !point.holds).collect();
     text.push_str(&match (better.as_slice(), plan.choice().search) {
         ([], _) if document.sensitivity.is_empty() => String::new(),
-        ([], _) => String::from(" It holds in every network tried near this one."),
+        ([], _) if idle.len() < document.sensitivity.len() => format!(
+            " It holds in every network tried near this one{}.",
+            if idle.is_empty() {
+                ""
+            } else {
+                " where anything does"
+            }
+        ),
+        ([], _) => String::new(),
         (better, None) => {
             let changes: Vec<&str> = better.iter().map(|point| point.change.as_str()).collect();
             format!(
@@ -230,11 +245,23 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
                 .iter()
                 .map(|point| format!("{} with {}", point.best, point.change));
             format!(
-                " It saves time in every network tried near this one, though others save more in some: {}.",
+                " It saves time in every network tried near this one{}, though others save more in some: {}.",
+                if idle.is_empty() {
+                    ""
+                } else {
+                    " where anything does"
+                },
                 words.collect::<Vec<_>>().join(", ")
             )
         }
     });
+    if !idle.is_empty() {
+        let changes: Vec<&str> = idle.iter().map(|point| point.change.as_str()).collect();
+        text.push_str(&format!(
+            " With {} nothing tried saves time, and this costs nothing.",
+            changes.join(", and with ")
+        ));
+    }
     if let Some(refuted) = &document.refuted {
         let changes = no_win(refuted, document).map(|point| point.change.as_str());
         text.push_str(&format!(
@@ -252,7 +279,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
 /// The networks near the described one in which a setting is no win.
 fn no_win<'a>(name: &'a str, document: &'a Document) -> impl Iterator<Item = &'a SensitivityPoint> {
     let points = document.sensitivity.iter();
-    points.filter(move |point| !point.wins.iter().any(|other| other == name))
+    points.filter(move |point| !point.wins.iter().any(|other| other == name) && !point.needs_nothing(name))
 }
 
 /// What to do where the recommended variant cannot be had.

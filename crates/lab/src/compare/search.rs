@@ -457,15 +457,11 @@ mod tests {
                 std::sync::Arc::make_mut(&mut spec.groups[0].sender).initial_window =
                     InitialWindow::Segments(10);
             }
-            let mut output = engine(&spec, stop)?;
-            if window == InitialWindow::Segments(3) {
-                for flow in &mut output.groups[0].flows {
-                    let took =
-                        |end: Instant| Duration::from_secs_f64(0.9 * end.since(flow.start).as_secs_f64());
-                    flow.completed = flow.completed.map(|end| flow.start + took(end));
-                }
-            }
-            Ok(output)
+            let output = engine(&spec, stop)?;
+            Ok(match window {
+                InitialWindow::Segments(3) => lasting(output, 0.9),
+                _ => output,
+            })
         };
         let document = searched(SENDERS, &elsewhere).comparison.document;
         let own = document.recommended.as_ref();
@@ -483,18 +479,20 @@ mod tests {
 
     #[test]
     fn what_does_not_hold_near_the_network_is_not_recommended() {
-        // At half the rate a window of 20 is as good as one of 10.
+        // At half the rate windows of 20 and 40 take longer.
         let elsewhere = |spec: &Spec, stop: &AtomicBool| -> Result<RunOutput, String> {
             let slow = spec
                 .links
                 .iter()
                 .any(|link| matches!(link.rate, LinkRate::Constant(rate) if rate.bps() == 5_000_000));
-            let mut spec = spec.clone();
-            if slow {
-                std::sync::Arc::make_mut(&mut spec.groups[0].sender).initial_window =
-                    InitialWindow::Segments(10);
+            // Nothing is a win there, and a window of 20 costs something.
+            match spec.groups[0].sender.initial_window {
+                window if slow => without_windows(spec, stop).map(|output| match window {
+                    InitialWindow::Segments(20 | 40) => lasting(output, 1.1),
+                    _ => output,
+                }),
+                _ => engine(spec, stop),
             }
-            engine(&spec, stop)
         };
         let document = searched(SENDERS, &elsewhere).comparison.document;
         assert_eq!(document.recommended, None);
@@ -507,20 +505,60 @@ mod tests {
         assert!(answer.contains("with bottleneck rate x 0.5"), "{answer}");
     }
 
+    #[test]
+    fn where_nothing_saves_time_near_the_network_what_costs_nothing_stands() {
+        // At half the rate no window changes anything.
+        let elsewhere = |spec: &Spec, stop: &AtomicBool| -> Result<RunOutput, String> {
+            let slow = spec
+                .links
+                .iter()
+                .any(|link| matches!(link.rate, LinkRate::Constant(rate) if rate.bps() == 5_000_000));
+            if slow {
+                without_windows(spec, stop)
+            } else {
+                engine(spec, stop)
+            }
+        };
+        let document = searched(SENDERS, &elsewhere).comparison.document;
+        let own = document.recommended.as_ref();
+        let own = own.unwrap_or_else(|| panic!("{}", document.answer));
+        assert_eq!(own.variant, "initial-window-20");
+        assert_eq!(document.refuted, None);
+        let slow = document.sensitivity.iter().find(|point| point.wins.is_empty());
+        assert!(slow.is_some_and(|slow| slow.holds && slow.change == "bottleneck rate x 0.5"));
+        let answer = &document.answer;
+        assert!(
+            answer.contains("With bottleneck rate x 0.5 nothing tried saves time, and this costs nothing."),
+            "{answer}"
+        );
+    }
+
+    /// The made-up results as if every window were ten.
+    fn without_windows(spec: &Spec, stop: &AtomicBool) -> Result<RunOutput, String> {
+        let mut spec = spec.clone();
+        std::sync::Arc::make_mut(&mut spec.groups[0].sender).initial_window = InitialWindow::Segments(10);
+        engine(&spec, stop)
+    }
+
+    /// Made-up results with other completion times of the first group.
+    fn lasting(mut output: RunOutput, factor: f64) -> RunOutput {
+        for flow in &mut output.groups[0].flows {
+            let took = |end: Instant| Duration::from_secs_f64(factor * end.since(flow.start).as_secs_f64());
+            flow.completed = flow.completed.map(|end| flow.start + took(end));
+        }
+        output
+    }
+
     /// Completion times with `drr` at any queue shrink to this.
     const WITH_DRR: f64 = 0.6;
 
     /// The made-up results, sooner where a queue is `drr`.
     fn with_queues(spec: &Spec, stop: &AtomicBool) -> Result<RunOutput, String> {
-        let mut output = engine(spec, stop)?;
-        if spec.links.iter().any(|link| link.queue == "drr") {
-            for flow in &mut output.groups[0].flows {
-                let took =
-                    |end: Instant| Duration::from_secs_f64(WITH_DRR * end.since(flow.start).as_secs_f64());
-                flow.completed = flow.completed.map(|end| flow.start + took(end));
-            }
-        }
-        Ok(output)
+        let output = engine(spec, stop)?;
+        Ok(match spec.links.iter().any(|link| link.queue == "drr") {
+            true => lasting(output, WITH_DRR),
+            false => output,
+        })
     }
 
     #[test]
@@ -615,17 +653,19 @@ mod tests {
 
     #[test]
     fn an_interrupted_check_still_refutes() {
-        // At half the rate, the first network tried near this one, no window saves anything; then the user stops the search.
+        // At half the rate, the first network tried near this one, every window but that of ten takes longer; then the user stops the search.
         let plan = Plan::baseline(scenario(), &search_for(SENDERS)).expect("it resolves");
         let (options, never) = (Options::default(), AtomicBool::new(false));
-        let flat = |spec: &Spec, stop: &AtomicBool| {
-            let mut spec = spec.clone();
-            std::sync::Arc::make_mut(&mut spec.groups[0].sender).initial_window = InitialWindow::Segments(10);
-            engine(&spec, stop)
+        let slower = |spec: &Spec, stop: &AtomicBool| {
+            let window = spec.groups[0].sender.initial_window;
+            without_windows(spec, stop).map(|output| match window {
+                InitialWindow::Segments(10) => output,
+                _ => lasting(output, 1.1),
+            })
         };
         let study = recommend(&plan, SENDERS, "", &mut |title, jobs, seeds| {
             let mut batch = match title.starts_with("with ") {
-                true => execute(jobs, seeds, &options, &never, &flat, &|_| ())?,
+                true => execute(jobs, seeds, &options, &never, &slower, &|_| ())?,
                 false => execute(jobs, seeds, &options, &never, &engine, &|_| ())?,
             };
             batch.interrupted = title.starts_with("with bottleneck rate x 2");

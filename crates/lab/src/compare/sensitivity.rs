@@ -2,8 +2,9 @@
 //! buffer at half and at double, and with jitter. Where queue mechanisms act at several places, also with them at one place only
 //! (`study`). What is best there is ranked as in the described network: within a tier, what can be had comes first.
 
+use super::ranking::WORTHWHILE;
 use super::{Plan, ranked};
-use crate::result::{Comparison, SensitivityPoint};
+use crate::result::{Comparison, SensitivityPoint, Variant, Versus};
 use crate::run::{Batch, Demand, Job};
 use crate::scenario::Resolved;
 use fleetfoot_core::parameter::Value;
@@ -208,24 +209,25 @@ pub fn judge(change: String, plan: &Plan, batch: &Batch, described: &Comparison)
     let best = first.map_or_else(String::new, |variant| variant.name.clone());
     let first_tier = there.recommended.iter();
     let first_tier = first_tier.flat_map(|one| std::iter::once(&one.variant).chain(&one.equals));
-    SensitivityPoint {
+    let named = |which: fn(&Versus) -> bool| {
+        let such = |variant: &&Variant| variant.versus.as_ref().is_some_and(which);
+        let names = there.variants.iter().filter(such);
+        names.map(|variant| variant.name.clone()).collect()
+    };
+    let mut point = SensitivityPoint {
         first_tier: first_tier.cloned().collect(),
-        wins: there
-            .variants
-            .iter()
-            .filter(|variant| {
-                variant
-                    .versus
-                    .as_ref()
-                    .is_some_and(|versus| versus.tier.is_some())
-            })
-            .map(|variant| variant.name.clone())
-            .collect(),
+        wins: named(|versus| versus.tier.is_some()),
+        harmless: named(|versus| {
+            let harm = versus.harm.map_or(0.0, |harm| harm.value);
+            versus.win.is_some_and(|win| win - harm >= -WORTHWHILE)
+        }),
         change,
         places: Vec::new(),
         best_win: win(&best),
         described_best_win: own.and_then(|own| win(&own.variant)),
         best,
         holds,
-    }
+    };
+    point.holds |= own.is_some_and(|own| point.needs_nothing(&own.variant));
+    point
 }

@@ -131,6 +131,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
                 SensitivityPoint {
                     first_tier: Vec::new(),
                     wins: Vec::new(),
+                    harmless: Vec::new(),
                     places: Vec::new(),
                     change: "bottleneck rate x 0.5".to_owned(),
                     best: "fq-codel".to_owned(),
@@ -141,6 +142,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
                 SensitivityPoint {
                     first_tier: Vec::new(),
                     wins: Vec::new(),
+                    harmless: Vec::new(),
                     places: Vec::new(),
                     change: "load x 2".to_owned(),
                     best: "pie".to_owned(),
