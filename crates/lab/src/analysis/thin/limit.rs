@@ -30,6 +30,10 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
             name: "static",
             doc: "The same with the static limit 4.",
         },
+        Metric {
+            name: "off_the_curve",
+            doc: "RTTs of 1 to 170 ms, a millisecond apart, at which the limit with a least interval of 10 or 20 ms is not RTT / interval rounded up.",
+        },
     ],
     timed: false,
     run: Run::Alone(run),
@@ -49,12 +53,21 @@ fn run(_: &Values) -> Outcome {
             .map(|step| [f64::from(step) * 10.0, limit(u64::from(step as u32) * 10, rule)])
             .collect(),
     };
+    let off = [10, 20]
+        .map(|interval| {
+            (1..=170)
+                .filter(|&rtt| limit(rtt, dynamic(interval)) != rtt.div_ceil(interval).max(1) as f64)
+                .count() as f64
+        })
+        .iter()
+        .sum();
     Outcome {
         values: [
             limit(150, dynamic(10)),
             limit(150, dynamic(20)),
             limit(100, dynamic(10)),
             limit(150, fixed),
+            off,
         ]
         .map(Measured::exact)
         .to_vec(),
