@@ -3,6 +3,7 @@
 //! A switch without a counterpart in Linux says so and names what is nearest.
 
 use super::super::{Plan, Planned};
+use super::controllers::controller;
 use super::line;
 use super::queues::tc_time;
 use crate::result::{Instruction, Senders};
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Which end of a connection a switch acts at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
+pub(super) enum End {
     /// Where data is sent from.
     Senders,
     /// Where data arrives.
@@ -30,7 +31,7 @@ pub(super) struct Step {
     needs: String,
 }
 
-enum How {
+pub(super) enum How {
     /// `net.ipv4.tcp_ecn=1`, with others in one command.
     Sysctl(String),
     /// A line of its own.
@@ -254,7 +255,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
                 "rfc6928" => "10",
                 number => number,
             };
-            of(
+            Step::new(
                 End::Senders,
                 route("initcwnd", "[0-9]*", segments),
                 &format!(
@@ -265,7 +266,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         }
         ("min_rto", time) => {
             let time = floor.map_or_else(|| time.replace(' ', ""), route_time);
-            of(
+            Step::new(
                 End::Senders,
                 route("rto_min", "[0-9a-z]*", &time),
                 &format!(
@@ -274,7 +275,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
                 "Any Linux with iproute2; from 6.11 on also sysctl net.ipv4.tcp_rto_min_us for all routes.",
             )
         }
-        ("delayed_ack", "off") => of(
+        ("delayed_ack", "off") => Step::new(
             End::Receivers,
             route("quickack", "[01]", "1"),
             "The receiver answers every packet at once instead of waiting for a second one.",
@@ -288,7 +289,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "Slow start ends softly when the round trip grows, before the queue overflows.",
             "In no Linux kernel; Windows has it by default (RFC 9406). The nearest in Linux is HyStart, on by default in cubic.",
         ),
-        ("hystart", how) => of(
+        ("hystart", how) => Step::new(
             End::Senders,
             How::Command(format!(
                 "echo {} > /sys/module/tcp_cubic/parameters/hystart",
@@ -301,13 +302,13 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             },
             "Linux 2.6.29 or later with cubic.",
         ),
-        ("window_validation", "none") => of(
+        ("window_validation", "none") => Step::new(
             End::Senders,
             sysctl("tcp_slow_start_after_idle=0"),
             "A connection that paused goes on at the speed it had.",
             "Any Linux.",
         ),
-        ("window_validation", "rfc2861") => of(
+        ("window_validation", "rfc2861") => Step::new(
             End::Senders,
             sysctl("tcp_slow_start_after_idle=1"),
             "A connection that paused starts more slowly, the longer it paused.",
@@ -317,7 +318,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "A connection that paused starts as slowly as a new one.",
             "FreeBSD: the default. In no Linux kernel; the nearest is sysctl net.ipv4.tcp_slow_start_after_idle=1, which slows down by degrees.",
         ),
-        ("window_validation", "newcwv") => of(
+        ("window_validation", "newcwv") => Step::new(
             End::Senders,
             command("fleetfoot attach newcwv --default"),
             "A connection that paused keeps its speed and answers a loss by what it really used (New-CWV).",
@@ -327,13 +328,13 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "A connection that paused keeps its speed and answers a loss by what it really used (New-CWV).",
             "In no kernel in this form. The nearest is New-CWV with pacing: fleetfoot attach newcwv --default.",
         ),
-        ("pacing", "linux") => of(
+        ("pacing", "linux") => Step::new(
             End::Senders,
             command("DEV=eth0; tc qdisc replace dev $DEV root fq"),
             "Senders space their packets over the round trip instead of sending them in one burst.",
             "Linux 3.12 or later, package iproute2.",
         ),
-        ("pacing", "off") => of(
+        ("pacing", "off") => Step::new(
             End::Senders,
             command("DEV=eth0; tc qdisc replace dev $DEV root pfifo_fast"),
             "Senders send their packets as answers come, without gaps of their own.",
@@ -347,7 +348,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "The packets of a new connection leave with gaps between them, so that they do not overflow a queue together.",
             "In no kernel (bounded and variable: a patch by their authors). Of a larger first window the packets from the eleventh on can be spread: fleetfoot attach spread --default --initial-window 20. The nearest for what follows is Linux's pacing after the first answer: tc qdisc replace dev eth0 root fq.",
         ),
-        ("rack", _) => of(
+        ("rack", _) => Step::new(
             End::Senders,
             sysctl(&format!("tcp_recovery={on}")),
             if on == 1 {
@@ -357,13 +358,13 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             },
             "Linux 4.4 or later; 1 is the default.",
         ),
-        ("tail_loss_probe", "off") => of(
+        ("tail_loss_probe", "off") => Step::new(
             End::Senders,
             sysctl("tcp_early_retrans=0"),
             "A lost last packet is repaired by the timer alone.",
             "Linux 3.10 or later.",
         ),
-        ("tail_loss_probe", how) => of(
+        ("tail_loss_probe", how) => Step::new(
             End::Senders,
             sysctl("tcp_early_retrans=3"),
             "A sender that hears nothing probes after two round trips, so that a lost last packet is repaired without the timer.",
@@ -393,7 +394,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "While losses are repaired, packets leave at the pace at which others arrive.",
             "Linux 3.2 or later: always so, nothing to do.",
         ),
-        ("frto", _) => of(
+        ("frto", _) => Step::new(
             End::Senders,
             sysctl(&format!("tcp_frto={}", 2 * on)),
             "A timeout that was too early is seen and taken back.",
@@ -403,7 +404,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "Slowing down for a loss that was none is taken back.",
             "Linux: always so, nothing to do.",
         ),
-        ("thin_linear", _) => of(
+        ("thin_linear", _) => Step::new(
             End::Senders,
             sysctl(&format!("tcp_thin_linear_timeouts={on}")),
             "A stream with few packets tries again at even times instead of waiting twice as long each time.",
@@ -417,7 +418,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "A new packet of a thin stream carries older data along, so that a single loss needs no repair.",
             "In no Linux release, only patches of 2016 by its authors. The nearest for such streams: sysctl net.ipv4.tcp_thin_linear_timeouts=1.",
         ),
-        ("sack" | "dsack" | "timestamps", _) => of(
+        ("sack" | "dsack" | "timestamps", _) => Step::new(
             End::Both,
             sysctl(&format!("tcp_{key}={on}")),
             match key {
@@ -430,25 +431,25 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             },
             "Any Linux; 1 is the default.",
         ),
-        ("sack_compression", _) => of(
+        ("sack_compression", _) => Step::new(
             End::Receivers,
             sysctl(&format!("tcp_comp_sack_nr={}", 44 * on)),
             "While packets are missing, a receiver answers several of those behind the gap at once.",
             "Linux 4.18 or later; 44 is the default.",
         ),
-        ("ecn", "true") => of(
+        ("ecn", "true") => Step::new(
             End::Both,
             sysctl("tcp_ecn=1"),
             "Connections agree that routers may mark packets instead of dropping them: the sender slows down and nothing need be sent twice.",
             "Any Linux; Linux servers agree by default when they are asked (tcp_ecn=2).",
         ),
-        ("ecn", "accurate") => of(
+        ("ecn", "accurate") => Step::new(
             End::Both,
             sysctl("tcp_ecn=3"),
             "Connections agree that routers may mark packets instead of dropping them, and every mark is counted, so that the sender slows down by as much as there are marks.",
             "Linux 7.0 or later; with a host that does not know it, connections fall back to ordinary ECN.",
         ),
-        ("ecn", _) => of(
+        ("ecn", _) => Step::new(
             End::Both,
             sysctl("tcp_ecn=0"),
             "Connections do not use marks.",
@@ -458,13 +459,13 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "A program's small writes are sent at once instead of waiting for an answer.",
             "A program of yours sets the socket option TCP_NODELAY on its connections, on any system.",
         ),
-        ("fast_open", "true") => of(
+        ("fast_open", "true") => Step::new(
             End::Both,
             sysctl("tcp_fastopen=3"),
             "A client that has visited a server before sends its first data on the SYN, a round trip sooner; programs ask for it when they connect (TCP_FASTOPEN_CONNECT) and listen (TCP_FASTOPEN).",
             "Linux 3.13 or later for clients and servers, over IPv6 3.16; TCP_FASTOPEN_CONNECT from 4.11 on. Some middleboxes drop SYNs with data.",
         ),
-        ("super_packets", _) => of(
+        ("super_packets", _) => Step::new(
             End::Senders,
             command("INSIDE=eth1; OUTSIDE=eth0; fleetfoot mark --between $INSIDE,$OUTSIDE"),
             "What senders send in one burst is marked on its way, so that a queue that knows the marks admits all of it or none.",
@@ -477,111 +478,30 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
     }
 }
 
-/// Congestion control `name`.
-pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
-    let one_way = switches
-        .iter()
-        .any(|(key, _)| key == "congestion_control.gradient");
-    let set = |module: bool, name: &str| {
-        let setting = format!("net.ipv4.tcp_congestion_control={name}");
-        if module {
-            How::Command(format!("modprobe tcp_{name}; sysctl -w {setting}"))
-        } else {
-            How::Sysctl(setting)
+impl Step {
+    pub(super) fn new(end: End, how: How, why: &str, needs: &str) -> Step {
+        Step {
+            end,
+            how,
+            why: why.to_owned(),
+            needs: needs.to_owned(),
         }
-    };
-    let (how, why, needs) = match name {
-        "cdg" if one_way => (
-            How::Proxy,
-            "Senders slow down when the way there, without the way back, takes longer and longer.",
-            "In no kernel. The nearest in Linux 4.2 and later is cdg by the round trip: modprobe tcp_cdg; sysctl -w net.ipv4.tcp_congestion_control=cdg.",
-        ),
-        "reno" => (
-            set(false, name),
-            "Senders speed up by a packet a round trip and halve on a loss.",
-            "Any Linux.",
-        ),
-        "cubic" => (
-            set(false, name),
-            "Senders speed up along a cubic curve and slow down by three tenths on a loss.",
-            "Linux 2.6.19 or later; the default.",
-        ),
-        "dctcp" => (
-            set(true, name),
-            "Senders slow down by the share of their packets that was marked. Never beside ordinary senders at the same queue: it takes their share.",
-            "Linux 3.18 or later with the module tcp_dctcp, at both ends, and a queue that marks.",
-        ),
-        "prague" => (
-            How::Proxy,
-            "Senders slow down by the share of their packets that was marked and say so, which lets them wait in the short queue.",
-            "In no released Linux: kernels of the L4STeam (github.com/L4STeam/linux) have it: modprobe tcp_prague; sysctl -w net.ipv4.tcp_congestion_control=prague.",
-        ),
-        "cdg" => (
-            set(true, name),
-            "Senders slow down when the round trip grows, before packets are lost.",
-            "Linux 4.2 or later with the module tcp_cdg; without it, Linux 6.4 or later and Fleetfoot built with the feature bpf: fleetfoot attach cdg --default.",
-        ),
-        "cdg-freebsd" => (
-            How::Proxy,
-            "Senders slow down when the round trip grows, before packets are lost.",
-            "FreeBSD: kldload cc_cdg; sysctl net.inet.tcp.cc.algorithm=cdg. The nearest in Linux 4.2 and later: modprobe tcp_cdg; sysctl -w net.ipv4.tcp_congestion_control=cdg.",
-        ),
-        "vegas" => (
-            set(true, name),
-            "Senders keep two to four packets waiting on the way and no more; beside senders that fill the queue they get little.",
-            "Any Linux with the module tcp_vegas.",
-        ),
-        "westwood" => (
-            set(true, name),
-            "Senders continue after a loss from the rate that they measured, not from half of it.",
-            "Any Linux with the module tcp_westwood.",
-        ),
-        "bbr" => (
-            set(true, name),
-            "Senders measure the rate of the way and send at it, whatever is lost.",
-            "Linux 4.9 or later with the module tcp_bbr.",
-        ),
-        "bbr3" => (
-            How::Proxy,
-            "Senders measure the rate of the way and send at it, and slow down when more than two per cent is lost.",
-            "In no released Linux: branch v3 of github.com/google/bbr. The nearest: modprobe tcp_bbr; sysctl -w net.ipv4.tcp_congestion_control=bbr.",
-        ),
-        _ => (
-            How::No,
-            "Senders use another congestion control.",
-            "In no kernel under this name that is known here; sysctl net.ipv4.tcp_available_congestion_control lists what a host has.",
-        ),
-    };
-    Step {
-        end: if name == "dctcp" { End::Both } else { End::Senders },
-        how,
-        why: why.to_owned(),
-        needs: needs.to_owned(),
-    }
-}
-
-fn of(end: End, how: How, why: &str, needs: &str) -> Step {
-    Step {
-        end,
-        how,
-        why: why.to_owned(),
-        needs: needs.to_owned(),
     }
 }
 
 /// By no command.
 fn none(why: &str, needs: &str) -> Step {
-    of(End::Senders, How::No, why, needs)
+    Step::new(End::Senders, How::No, why, needs)
 }
 
 /// By our own TCP.
 fn proxied(why: &str, needs: &str) -> Step {
-    of(End::Senders, How::Proxy, why, needs)
+    Step::new(End::Senders, How::Proxy, why, needs)
 }
 
 /// A step for what hosts do without a command.
 fn always(why: &str, needs: &str) -> Step {
-    of(End::Senders, How::Always, why, needs)
+    Step::new(End::Senders, How::Always, why, needs)
 }
 
 const PROXY: &str = " The command puts Fleetfoot's TCP in a proxy (Linux, root, package nftables) that programs of that machine go through as they are, \

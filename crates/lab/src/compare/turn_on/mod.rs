@@ -6,6 +6,7 @@
 //! variant does to queues and endpoints is read off its own settings, so that variants of a file get their commands too.
 
 mod check;
+mod controllers;
 mod endpoints;
 mod line;
 mod queues;

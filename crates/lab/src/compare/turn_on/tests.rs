@@ -1,6 +1,6 @@
 //! Hand-written expectations for common lines, and a table over every mechanism, medium and direction.
 
-use super::endpoints::controller;
+use super::controllers::controller;
 use super::instructions_of;
 use super::queues::Discipline;
 use crate::compare::{Choice, Plan, build};
