@@ -13,7 +13,7 @@
 #
 # Printed are completion times, from the SYN to the last byte at C, with 95 % intervals from a bootstrap over runs, the mean over that of drop-tail in the
 # same runs, and both in the simulator. A figure with a high share of late packets says more of this machine than of the queues. Needs root, python3,
-# ethtool and CUBIC.
+# ethtool, chrt and CUBIC; where chrt may not give real-time priority it runs without.
 set -eu
 runs=${1:-5}
 setups=${2:-alone beside}
@@ -31,6 +31,9 @@ end() {
 }
 trap end EXIT
 trap "exit 1" INT TERM HUP
+# The programs on the packets' way get a core when they need one, as in a machine that forwards; the rest of this runs on the same cores.
+punctual="chrt --fifo 1"
+$punctual true 2> /dev/null || punctual=
 in_() { place=$1-$id; shift; ip netns exec "$place" "$@"; }
 start() { place=$1-$id; shift; exec ip netns exec "$place" "$@"; }
 
@@ -249,10 +252,10 @@ for setup in $setups; do
         for queue in $queues; do
             bridge lan wan "rate = \"100 Mbit/s\"
 queue = { kind = \"$queue\", limit = \"100 packets\" }" > "$work/router.toml"
-            start b "$program" router --quiet --json "$work/router.toml" > "$work/$setup-$queue-$run.json" & router=$!
+            start b $punctual "$program" router --quiet --json "$work/router.toml" > "$work/$setup-$queue-$run.json" & router=$!
             case $queue in
-                drop-tail) start marker "$program" router --quiet "$work/plain.toml" & ;;
-                *) start marker "$program" mark --quiet --port 9000 --between in,out & ;;
+                drop-tail) start marker $punctual "$program" router --quiet "$work/plain.toml" & ;;
+                *) start marker $punctual "$program" mark --quiet --port 9000 --between in,out & ;;
             esac
             marker=$!
             sleep 1

@@ -365,7 +365,7 @@ mod linux {
                 let _ = writeln!(
                     text,
                     "warning: the described rate and queue of {} were not kept: this machine was late with more than one frame in a \
-                    hundred. It has too few cores for what runs on it, or is too slow",
+                    hundred. Other programs had its cores, or it is too slow; under `chrt --fifo 1` this program runs before ordinary ones",
                     at.name
                 );
             }
