@@ -11,6 +11,7 @@ export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
 names=() seconds=() results=()
 failed=0
 
+# NAME COMMAND...
 step() {
     local name=$1 begin=$SECONDS result=ok
     shift
@@ -19,6 +20,32 @@ step() {
     names+=("$name")
     seconds+=($((SECONDS - begin)))
     results+=("$result")
+}
+
+# Runs the function $1, which takes steps, beside what follows, until `beside_end` prints what it said and takes its table over.
+beside() {
+    beside_log=$(mktemp)
+    (
+        names=() seconds=() results=()
+        trap 'for i in "${!names[@]}"; do printf "%s\t%s\t%s\n" "${seconds[$i]}" "${results[$i]}" "${names[$i]}"; done >"$beside_log.table"' EXIT
+        "$1"
+    ) >"$beside_log" 2>&1 &
+    beside_id=$!
+    trap 'kill $(pgrep -P "$beside_id") "$beside_id" 2>/dev/null; rm -f "$beside_log" "$beside_log.table"' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+beside_end() {
+    local took result name
+    wait "$beside_id"
+    cat "$beside_log"
+    while IFS=$'\t' read -r took result name; do
+        names+=("$name (beside)")
+        seconds+=("$took")
+        results+=("$result")
+        [ "$result" = ok ] || failed=1
+    done <"$beside_log.table"
 }
 
 features=(--features fleetfoot-sim/quic,fleetfoot-lab/parquet,fleetfoot-lab/quic,fleetfoot-cli/parquet,fleetfoot-cli/quic,fleetfoot-cli/serve,fleetfoot-cli/xdp)
@@ -32,22 +59,27 @@ step "format" cargo fmt --all --check
 step "lints" cargo clippy --profile ci --workspace --all-targets --locked --quiet "${features[@]}" -- -D warnings
 step "build" cargo test --profile ci --workspace --locked --no-run --quiet "${features[@]}"
 step "tests" cargo test --profile ci --workspace --locked --no-fail-fast "${features[@]}"
-step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
-# With debug assertions, so its figures are not those of a release; they grow with them.
-step "cost per packet" scripts/cost.sh "${CARGO_TARGET_DIR:-target}/ci/examples/bench_one" bench/limits-ci.csv
 export FLEETFOOT_BUILT=1
+# What follows keeps one core busy at most times, and so does this. A plug-in is a crate of its own, for which libraries come from the build
+# above while the crates of this workspace are compiled again; fuzz targets are built with other flags.
+apart() {
+    local plugin=(--manifest-path examples/plugin/Cargo.toml)
+    step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
+    # With debug assertions, so its figures are not those of a release; they grow with them.
+    step "cost per packet" scripts/cost.sh "${CARGO_TARGET_DIR:-target}/ci/examples/bench_one" bench/limits-ci.csv
+    step "plug-in, format" cargo fmt "${plugin[@]}" --check
+    step "plug-in" cargo test --profile ci --locked --quiet "${plugin[@]}" --target-dir "${CARGO_TARGET_DIR:-target}"
+    step "fuzz targets" env FUZZ_RUNS="${FUZZ_RUNS:-5000}" scripts/fuzz.sh
+    step "licences and sources" scripts/deny.sh
+}
+beside apart
 step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
 step "documentation site" scripts/site.sh --follow
 step "site in a browser" scripts/test-site.sh
 step "explorer in a browser" scripts/test-explorer.sh
 step "Python package" scripts/python.sh --quiet
-# A crate of its own: libraries come from the build above, the crates of this workspace are compiled again.
-plugin=(--manifest-path examples/plugin/Cargo.toml)
-step "plug-in, format" cargo fmt "${plugin[@]}" --check
-step "plug-in" cargo test --profile ci --locked --quiet "${plugin[@]}" --target-dir "${CARGO_TARGET_DIR:-target}"
-step "fuzz targets" env FUZZ_RUNS="${FUZZ_RUNS:-5000}" scripts/fuzz.sh
-step "licences and sources" scripts/deny.sh
+beside_end
 if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "long tests" cargo test --profile ci --workspace --locked "${features[@]}" -- --ignored
     step "distribution" scripts/dist-check.sh
