@@ -46,6 +46,11 @@ pub fn dash(index: usize) -> &'static [u8] {
     }
 }
 
+fn is_part(variant: &Variant) -> bool {
+    let versus = variant.versus.as_ref();
+    versus.is_some_and(|versus| versus.part_of.is_some())
+}
+
 /// The variants in the order of the table, the baseline first; how many of them are shown at first.
 pub fn ordered(comparison: &Comparison) -> (Vec<&Variant>, usize) {
     let rows = words::rows(&comparison.document);
@@ -146,8 +151,12 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
         id: "change",
         title: "How much sooner, and how sure".to_owned(),
         text: format!(
-            "Mean completion time against \u{201c}{}\u{201d}, with the 95 % interval of the difference. Left is sooner. Green and orange are significant in the whole table; grey is not, whatever its interval. What is beyond the axis is drawn at its edge.",
-            baseline.name
+            "Mean completion time against \u{201c}{}\u{201d}, with the 95 % interval of the difference. Left is sooner. Green and orange are significant in the whole table; grey is not, whatever its interval.{} What is beyond the axis is drawn at its edge.",
+            baseline.name,
+            match others.iter().any(|variant| is_part(variant)) {
+                true => " Parts of a variant (one place only, one side only) are not tested, and grey as well.",
+                false => "",
+            }
         ),
         groups,
         variants: names(others),

@@ -113,7 +113,7 @@ fn specification(chart: &Chart) -> Option<Value> {
 }
 
 fn variant_axis(chart: &Chart) -> Value {
-    json!({ "field": "variant", "type": "nominal", "sort": chart.variants, "title": null, "scale": { "domain": chart.variants } })
+    json!({ "field": "variant", "type": "nominal", "sort": chart.variants, "title": null, "axis": { "labelLimit": 320 }, "scale": { "domain": chart.variants } })
 }
 
 const OF_GROUP: &str = "datum.group == group";
