@@ -14,6 +14,7 @@ use fleetfoot_lab::experiment::{
     Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA, UnknownName, library,
 };
 use fleetfoot_lab::folder::Folder;
+use fleetfoot_lab::memory;
 use fleetfoot_lab::report::figures;
 use fleetfoot_lab::report::reproduction::{self, Finding};
 use fleetfoot_lab::run::{
@@ -180,6 +181,8 @@ pub(crate) fn execute_with(arguments: &Arguments, common: &Common, table: &Table
             Some(&folder),
             &command(),
         )?);
+        drop(batch);
+        memory::give_back();
     }
     reporter.finish();
     let interrupted = results.len() < prepared.len();

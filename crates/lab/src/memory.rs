@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 static CEILING: AtomicU64 = AtomicU64::new(u64::MAX);
 static REACHED: AtomicBool = AtomicBool::new(false);
 
+/// What was resident after [`reached`] last gave memory back (bytes).
+static GIVEN_BACK: AtomicU64 = AtomicU64::new(0);
+
 /// Sets the ceiling (bytes) for the rest of the process.
 pub fn limit_to(bytes: u64) {
     CEILING.store(bytes, Ordering::Relaxed);
@@ -31,11 +34,27 @@ pub fn reached() -> bool {
         return true;
     }
     // Between two looks memory may grow by what a batch of events needs.
-    let short = resident().is_some_and(|bytes| bytes > ceiling / 8 * 7);
-    if short {
-        REACHED.store(true, Ordering::Relaxed);
+    let near = |bytes: u64| bytes > ceiling / 8 * 7;
+    let Some(bytes) = resident().filter(|&bytes| near(bytes)) else {
+        return false;
+    };
+    // The allocator may hold what is free: that takes as long as it holds much, so not at every look.
+    if bytes > GIVEN_BACK.load(Ordering::Relaxed).saturating_add(ceiling / 16) {
+        give_back();
+        let left = resident().unwrap_or(bytes);
+        GIVEN_BACK.store(left, Ordering::Relaxed);
+        if !near(left) {
+            return false;
+        }
     }
-    short
+    REACHED.store(true, Ordering::Relaxed);
+    true
+}
+
+/// Gives what the allocator holds without need back to the system, where there is a way. After results that were many have been dropped.
+pub fn give_back() {
+    #[cfg(target_os = "linux")]
+    fleetfoot_live::give_back_memory();
 }
 
 /// Whether [`reached`] has been true.
@@ -46,6 +65,7 @@ pub fn was_reached() -> bool {
 /// Begins anew: [`reached`] is not what it was for work that has ended. For a process that does other things between its runs.
 pub fn look_again() {
     REACHED.store(false, Ordering::Relaxed);
+    GIVEN_BACK.store(0, Ordering::Relaxed);
 }
 
 /// Memory of a page's engine (bytes); it never gets less.

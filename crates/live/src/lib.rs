@@ -7,7 +7,7 @@
 //! shell or [`Between`] two interfaces that are there. [`host`] is our TCP as a host on real
 //! packets, [`service`] what it serves and fetches, [`proxy`] what passes connections between it and the kernel. [`router`] forwards
 //! between interfaces with a queue before each. With the feature `bpf`, `bpf` attaches mechanisms to this machine's kernel. This is
-//! the only crate that may use `unsafe`, and it does so only to call the kernel.
+//! the only crate that may use `unsafe`, and it does so only to call the kernel and the C library.
 //!
 //! On other systems the crate is empty: the verbs that need it say so.
 #![cfg(target_os = "linux")]
@@ -35,6 +35,7 @@ pub mod kernel;
 mod masquerade;
 mod measure;
 mod member;
+mod memory;
 mod namespace;
 mod offload;
 mod outlet;
@@ -63,6 +64,7 @@ pub use emulator::{Emulator, Way};
 pub use error::Error;
 pub use masquerade::{Masquerade, Masqueraded};
 pub use measure::{Carried, Forwarded, Offered, Shaped, Timers, kernel_forwards, router_forwards};
+pub use memory::give_back_memory;
 pub use namespace::Namespace;
 pub use offload::switch_off_offloads;
 pub use outlet::Measured;

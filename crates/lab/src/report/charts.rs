@@ -154,7 +154,8 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
             "Mean completion time against \u{201c}{}\u{201d}, with the 95 % interval of the difference. Left is sooner. Green and orange are significant in the whole table; grey is not, whatever its interval.{} What is beyond the axis is drawn at its edge.",
             baseline.name,
             match others.iter().any(|variant| is_part(variant)) {
-                true => " Parts of a variant (one place only, one side only) are not tested, and grey as well.",
+                true =>
+                    " Parts of a variant (one place only, one side only) are not tested, and grey as well.",
                 false => "",
             }
         ),
