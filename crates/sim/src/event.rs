@@ -556,6 +556,9 @@ mod tests {
                         prop_assert_eq!(queue.pop_until(Instant::FAR_FUTURE), Some(key));
                         let most = if rng.below(9) == 0 { span } else { 50 };
                         let next = key.at() + Duration::from_nanos(1 + rng.below(most));
+                        // It may have none, and what was taken may be put back.
+                        let (ends, back) = (rng.below(4) == 0, rng.below(3) == 0);
+                        let mut then = Some(next);
                         if let Some(group) = queue.group(key.place()) {
                             let mut feeders = queue.take_out(group).expect("it is there");
                             prop_assert_eq!(feeders.read(feeders.first()), (key.place(), key.at()));
@@ -563,15 +566,20 @@ mod tests {
                             let most = 1 + rng.below(4) as usize;
                             let until = 1 + feeders.first();
                             let merged = feeders.merge(until, &mut taken[..most], &places, |link, slot| {
-                        *slot = link;
-                        Some(Some(next))
-                    });
+                                *slot = link;
+                                Some((!ends).then_some(next))
+                            });
                             prop_assert_eq!((merged, taken[0]), (1, key.place()));
+                            then = then.filter(|_| !ends);
+                            if back {
+                                feeders.set_first(key.place(), places[key.place() as usize], key.at());
+                                then = Some(key.at());
+                            }
                             queue.put_back(group, feeders);
                         } else {
                             queue.move_first_arrival(key.place(), next);
                         }
-                        oracle.insert(EventKey::new(next, EventKind::Arrival, key.place(), 0));
+                        oracle.extend(then.map(|at| EventKey::new(at, EventKind::Arrival, key.place(), 0)));
                     } else {
                         prop_assert_eq!(take(&mut queue, Instant::FAR_FUTURE), key);
                     }

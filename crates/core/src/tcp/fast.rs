@@ -155,6 +155,19 @@ impl Connection {
         accepted
     }
 
+    /// [`Connection::poll_segment`] of an end that [only receives](Connection::only_receives). Says whether what it sends is surely all that
+    /// it has to send now; `None`: nothing is sent.
+    #[inline(always)]
+    pub fn poll_answer(&mut self, now: Instant, segment: &mut Segment) -> Option<bool> {
+        let usual = self.shared.fast.sends();
+        self.poll_segment_as::<true>(now, segment)?;
+        debug_assert!(
+            !usual || self.is_drained::<true>(now),
+            "one acknowledgment is all"
+        );
+        Some(usual)
+    }
+
     /// Whether no deadline of [`Connection::poll_timeout`] lies before `at`, also in a run of segments. `RECEIVES`: it
     /// [only receives](Connection::only_receives).
     #[inline(always)]

@@ -281,17 +281,20 @@ fn drain<O: Observer, const RECEIVES: bool>(
 ) {
     while !connection.is_drained::<RECEIVES>(now) {
         let (packet, free) = packets.reserve();
-        if connection
-            .poll_segment_as::<RECEIVES>(now, &mut packet.segment)
-            .is_none()
-        {
+        if RECEIVES {
+            let Some(all) = connection.poll_answer(now, &mut packet.segment) else {
+                return;
+            };
+            leave(packet, free, observer, now, flow, leaving, onward);
+            if all {
+                return;
+            }
+            continue;
+        }
+        if connection.poll_segment(now, &mut packet.segment).is_none() {
             return;
         }
-        let alike = if RECEIVES {
-            0
-        } else {
-            connection.alike(now, &packet.segment)
-        };
+        let alike = connection.alike(now, &packet.segment);
         leave(packet, free, observer, now, flow, leaving, onward);
         if alike > 0 {
             let mut segment = packet.segment;
@@ -317,7 +320,9 @@ fn leave<O: Observer>(
     onward: u32,
 ) {
     let id = std::mem::replace(free, packet.buf.0);
-    packet.enqueued_at = now;
+    if !O::DEAF {
+        packet.enqueued_at = now;
+    }
     packet.flow = flow;
     observer.on_send(now, flow, &packet.segment);
     leaving.push(PacketOnWire {

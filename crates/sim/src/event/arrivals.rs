@@ -180,6 +180,17 @@ impl Feeders {
         };
     }
 
+    /// Sets the arrival of any of them to one that comes before all others, of which its own may come at the same moment.
+    #[inline]
+    pub(crate) fn set_first(&mut self, link: u32, place: u32, at: Instant) {
+        let arrival = self.format.write(link, at.as_nanos());
+        debug_assert!(arrival <= self.first, "before all others");
+        self.first = match &mut self.order {
+            Order::Few(list) => list.set_first_of(link, self.format.link_mask, arrival),
+            Order::Many(nodes) => set_one_of_many(nodes, place, arrival),
+        };
+    }
+
     fn len(&self) -> usize {
         match &self.order {
             Order::Few(list) => usize::from(list.tail.wrapping_sub(list.head)),
@@ -408,6 +419,24 @@ impl List {
             self.insert(arrival);
         }
         *self.at(self.head)
+    }
+
+    /// As `set_of`, for an arrival that comes before all others: those before the link's old one move up.
+    #[inline]
+    fn set_first_of(&mut self, link: u32, link_mask: u64, arrival: u64) -> u64 {
+        let mut moving = arrival;
+        let mut place = self.head;
+        while place != self.tail {
+            std::mem::swap(self.at(place), &mut moving);
+            if moving & link_mask == u64::from(link) {
+                return arrival;
+            }
+            place = place.wrapping_add(1);
+        }
+        *self.at(place) = moving;
+        self.tail = place.wrapping_add(1);
+        *self.at(self.tail) = NEVER;
+        arrival
     }
 
     #[inline(always)]

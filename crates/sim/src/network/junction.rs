@@ -208,7 +208,7 @@ impl Network {
         for waiting in batch.iter().rev() {
             let index = self.hops[waiting.place as usize - 1] & !AT_ONCE;
             self.links[index as usize].wire.take_back();
-            feeders.set(index, self.feeder_places[index as usize], waiting.at);
+            feeders.set_first(index, self.feeder_places[index as usize], waiting.at);
         }
     }
 
