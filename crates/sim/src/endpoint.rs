@@ -533,7 +533,9 @@ impl<O: Observer> Hosts<'_, O> {
     fn rest(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         if slot.in_network == 0 && slot.partner == index {
-            slot.ends.iter_mut().for_each(End::rest);
+            for end in &mut slot.ends {
+                end.rest(&mut self.models);
+            }
         }
     }
 
@@ -544,7 +546,7 @@ impl<O: Observer> Hosts<'_, O> {
         if slot.ends[side].resting.is_some() {
             let config = Arc::clone(slot.config(&self.spec.groups[slot.group as usize], side));
             let ticks = self.ticks[slot.ends[side].node.0 as usize];
-            slot.ends[side].wake(&config, ticks);
+            slot.ends[side].wake(&self.models, &config, ticks);
         }
     }
 }

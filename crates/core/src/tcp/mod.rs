@@ -57,7 +57,7 @@ pub use send::rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
 pub use state::detail::{Detail, EcnCounts};
 pub use state::error::NetworkError;
 pub use state::error::{ConnectionError, Event, EventKinds};
-pub use state::hibernation::StoredConnection;
+pub use state::hibernation::{Models, StoredConnection};
 pub use state::stats::{Counter, Stats};
 pub use state::timers::Timer;
 pub use state::types::CaState;

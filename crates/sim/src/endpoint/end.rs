@@ -8,7 +8,7 @@ use crate::spec::NodeId;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::superpacket::group::Grouper;
 use fleetfoot_core::tcp::{
-    Config, Connection, Event, EventKinds, Half, Setting, StoredConnection, WriteFlags,
+    Config, Connection, Event, EventKinds, Half, Models, Setting, StoredConnection, WriteFlags,
 };
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -187,12 +187,12 @@ impl End {
     }
 
     /// Packs the connection if nothing is going on.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn rest(&mut self, models: &mut Models) {
         if self.to_write > 0 || self.closing || self.closed || self.is_armed() {
             return;
         }
         if let Some(connection) = &mut self.connection
-            && let Some(resting) = connection.rest()
+            && let Some(resting) = connection.rest(models)
         {
             self.connection = None;
             self.resting = Some(resting);
@@ -200,9 +200,9 @@ impl End {
     }
 
     /// Unpacks the connection if it rests, on a host whose timer ticks stand at `ticks`.
-    pub(super) fn wake(&mut self, config: &Arc<Config>, ticks: Duration) {
+    pub(super) fn wake(&mut self, models: &Models, config: &Arc<Config>, ticks: Duration) {
         if let Some(resting) = self.resting.take() {
-            let mut connection = Box::new(resting.wake(config));
+            let mut connection = Box::new(resting.wake(models, config));
             connection.set(Instant::ZERO, Setting::ClockPhase(ticks));
             self.connection = Some(connection);
         }

@@ -10,7 +10,7 @@ use crate::spec::{LinkIndex, NodeId, Spec};
 use fleetfoot_core::packet::Segment;
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::rng::Rng;
-use fleetfoot_core::tcp::PathMemory;
+use fleetfoot_core::tcp::{Models, PathMemory};
 use fleetfoot_core::time::{Duration, Instant};
 
 /// What endpoints report to the applications that use them.
@@ -66,6 +66,8 @@ pub(crate) struct Hosts<'a, O> {
     pub(crate) over: Vec<(Instant, u32, usize)>,
     /// By node: endpoints there whose connection has a deadline.
     pub(super) armed: Vec<u32>,
+    /// What connections at rest are told from.
+    pub(super) models: Models,
     /// What connections learnt, by the nodes of sender and receiver.
     pub(super) known_paths: PathMemory<(NodeId, NodeId)>,
     /// By node: how far its count of timer ticks is when the run begins.
@@ -105,6 +107,7 @@ impl<'a, O: Observer> Hosts<'a, O> {
             groups: Vec::new(),
             over: Vec::new(),
             armed: vec![0; spec.nodes.len()],
+            models: Models::default(),
             known_paths: PathMemory::new(),
             ticks: spec
                 .nodes

@@ -1,9 +1,9 @@
 //! A connection that does nothing for now, in few bytes: [`Connection::rest`] and [`StoredConnection::wake`].
 //!
-//! What wakes is what rested, to the last bit: every field is written because `serde` derives it. Left out (`serde(skip)`)
+//! What wakes is what rested, to the last bit: every field is written because `serde` derives it, as a number. Left out (`serde(skip)`)
 //! are parts that are empty while a connection rests, what can be worked out again, the configuration, and where the host's timer
-//! ticks stand. It costs some tens of thousands of instructions each way, so the driver rests connections that were silent for
-//! some time.
+//! ticks stand. Kept are the differences from a connection that rested before ([`Models`]): few fields of two idle connections
+//! of a group differ, and many of these by the same, as when one was opened later. It costs some thousands of instructions each way.
 //!
 //! A connection does not rest while its sender is paced, its window is validated (new-CWV) or its controller takes rate samples (BBR,
 //! Prague): these act on time that passes without a segment, and the state of the last two is large, so that little would be
@@ -12,6 +12,7 @@
 //! **Source.** None: nothing of it can be seen from outside.
 //! **Deviations.** None.
 
+use super::numbers;
 use crate::tcp::receive::rcvbuf::Room;
 use crate::tcp::receive::reassembly::Beyond;
 use crate::tcp::send::half::Sender;
@@ -20,19 +21,29 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A connection that does nothing until somebody writes or a segment comes.
+/// A connection that does nothing until somebody writes or a segment comes: the model's number, then the differences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredConnection(Box<[u8]>);
 
+/// What connections at rest are told from, each as numbers: the first of its kind.
+#[derive(Clone, Debug, Default)]
+pub struct Models {
+    known: Vec<Box<[u64]>>,
+    /// The connection at hand, and its differences.
+    numbers: Vec<u64>,
+    short: Vec<u8>,
+}
+
 impl Connection {
     /// This connection in few bytes, if it is established, has nothing to do or to report, and no timer runs. Whoever
-    /// keeps them drops the connection and wakes them before the next call.
-    pub fn rest(&self) -> Option<StoredConnection> {
+    /// keeps them drops the connection and wakes them, with the same `models`, before the next call.
+    pub fn rest(&self, models: &mut Models) -> Option<StoredConnection> {
         if !self.may_rest() {
             return None;
         }
-        let plain = postcard::to_extend(self, Vec::with_capacity(512)).ok()?;
-        Some(StoredConnection(shortened(&plain)))
+        models.numbers.clear();
+        numbers::write(self, &mut models.numbers).ok()?;
+        models.differences()
     }
 
     fn may_rest(&self) -> bool {
@@ -67,8 +78,8 @@ impl Connection {
 
 impl StoredConnection {
     /// The connection as it was. `config` is the one it had; [`Setting::ClockPhase`](crate::tcp::Setting) is to be set again.
-    pub fn wake(&self, config: &Arc<Config>) -> Connection {
-        let mut connection: Connection = postcard::from_bytes(&restored(&self.0)).expect("`rest` wrote it");
+    pub fn wake(&self, models: &Models, config: &Arc<Config>) -> Connection {
+        let mut connection: Connection = numbers::read(&models.restored(&self.0)).expect("`rest` wrote it");
         connection.shared.config = Arc::clone(config);
         connection
     }
@@ -79,137 +90,156 @@ impl StoredConnection {
     }
 }
 
-/// Writes two bits for each step, four of them together, and behind these what the steps need: a zero and what never happens (an
-/// instant at the largest of times) need nothing, bytes that were there before a distance and a length, any other byte itself. Most flags
-/// and counters are zero, and many positions and times are equal.
-fn shortened(plain: &[u8]) -> Box<[u8]> {
-    let mut short = Vec::with_capacity(plain.len());
-    let mut seen = [0_u16; 256];
-    let mut at = 0;
-    while at < plain.len() {
-        let codes = short.len();
-        short.push(0);
-        for place in 0..4 {
-            let left = &plain[at..];
-            let (code, taken) = match left {
-                [] => (OTHER, 0), // without a byte: the end
-                _ if left.starts_with(&NEVER) => (AT_NO_TIME, NEVER.len()),
-                [first, ..] => match repeated(plain, at, &seen) {
-                    Some((distance, length)) => {
-                        short.extend([distance, length]);
-                        (AGAIN, usize::from(length))
-                    }
-                    None if *first == 0 => (ZERO, 1),
-                    None => {
-                        short.push(*first);
-                        (OTHER, 1)
-                    }
-                },
-            };
-            for from in at..at + taken {
-                if let Some(slot) = slot(&plain[from..]) {
-                    seen[slot] = from as u16 + 1;
-                }
+impl Models {
+    /// What distinguishes the connection at hand from the model that is most like it, which it may become itself.
+    fn differences(&mut self) -> Option<StoredConnection> {
+        let numbers = &self.numbers[..];
+        let alike = self.known.iter().enumerate();
+        let alike = alike.filter(|(_, model)| model.len() == numbers.len());
+        let alike = alike.map(|(place, model)| (different(model, numbers), place));
+        let place = match alike.min() {
+            Some((different, place)) if different <= MOST_DIFFERENT || self.known.len() == MOST_MODELS => {
+                place
             }
-            short[codes] |= code << (2 * place);
-            at += taken;
-        }
+            _ if self.known.len() == MOST_MODELS => return None,
+            _ => {
+                self.known.push(numbers.into());
+                self.known.len() - 1
+            }
+        };
+        self.short.clear();
+        self.short.push(place as u8);
+        shorten(&self.known[place], numbers, &mut self.short);
+        Some(StoredConnection(self.short[..].into()))
     }
-    short.into_boxed_slice()
+
+    fn restored(&self, short: &[u8]) -> Vec<u64> {
+        let (place, rest) = short.split_first().expect("the number of the model comes first");
+        let mut numbers = self.known[usize::from(*place)].to_vec();
+        lengthen(&mut numbers, rest);
+        numbers
+    }
 }
 
-/// Where the three bytes that come next are remembered.
-fn slot(left: &[u8]) -> Option<usize> {
-    let [a, b, c, ..] = left else { return None };
-    Some(usize::from(a.wrapping_mul(31) ^ b.wrapping_mul(17) ^ c))
+/// In how many places two rows of numbers differ.
+fn different(one: &[u64], other: &[u64]) -> usize {
+    one.iter().zip(other).filter(|(one, other)| one != other).count()
 }
 
-/// How far back the bytes at `at` stand already, and how many of them, if that is shorter.
-fn repeated(plain: &[u8], at: usize, seen: &[u16; 256]) -> Option<(u8, u8)> {
-    let from = usize::from(seen[slot(&plain[at..])?].checked_sub(1)?);
-    let distance = u8::try_from(at - from).ok()?;
-    let pairs = plain[at..].iter().zip(&plain[from..]);
-    let same = pairs
-        .take(usize::from(u8::MAX))
-        .take_while(|(one, other)| one == other);
-    // Quarters of a byte: a zero takes one, another byte five, this nine.
-    let (length, plainly) = same.fold((0_u8, 0_u32), |(length, plainly), (&byte, _)| {
-        (length + 1, plainly + if byte == 0 { 1 } else { 5 })
-    });
-    (plainly > 9).then_some((distance, length))
+/// Writes a byte for each place where `numbers` differ from those of the `model`: in its high half how many places before it are equal,
+/// in its low half which of the differences so far it is. [`FAR`] in the high half: so many are equal, and nothing else is said.
+/// [`NEW`] in the low half: the difference follows, seven bits in a byte, the lowest first, its sign the lowest of all.
+fn shorten(model: &[u64], numbers: &[u64], short: &mut Vec<u8>) {
+    let mut known = [0; NEW as usize];
+    let (mut count, mut equal) = (0, 0_usize);
+    for (number, model) in numbers.iter().zip(model) {
+        let difference = number.wrapping_sub(*model);
+        if difference == 0 {
+            equal += 1;
+            continue;
+        }
+        while equal >= usize::from(FAR) {
+            short.push(FAR << 4);
+            equal -= usize::from(FAR);
+        }
+        let equal_before = (equal as u8) << 4;
+        if let Some(place) = known[..count].iter().position(|known| *known == difference) {
+            short.push(equal_before | place as u8);
+        } else {
+            short.push(equal_before | NEW);
+            let signed = difference as i64;
+            let mut left = (signed << 1 ^ signed >> 63) as u64;
+            while left > 127 {
+                short.push(left as u8 | 128);
+                left >>= 7;
+            }
+            short.push(left as u8);
+            if let Some(slot) = known.get_mut(count) {
+                *slot = difference;
+                count += 1;
+            }
+        }
+        equal = 0;
+    }
 }
 
-fn restored(short: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(512);
+/// The opposite: `numbers` are those of the model before.
+fn lengthen(numbers: &mut [u64], short: &[u8]) {
+    let mut known = [0; NEW as usize];
+    let (mut count, mut place) = (0, 0);
     let mut bytes = short.iter().copied();
-    while let Some(codes) = bytes.next() {
-        for place in 0..4 {
-            match codes >> (2 * place) & 3 {
-                ZERO => plain.push(0),
-                AT_NO_TIME => plain.extend_from_slice(&NEVER),
-                AGAIN => {
-                    let (distance, length) = (bytes.next().unwrap_or(0), bytes.next().unwrap_or(0));
-                    for _ in 0..length {
-                        let byte = plain
-                            .len()
-                            .checked_sub(usize::from(distance))
-                            .map(|from| plain[from]);
-                        plain.push(byte.unwrap_or(0));
+    while let Some(byte) = bytes.next() {
+        place += usize::from(byte >> 4);
+        if byte >> 4 == FAR {
+            continue;
+        }
+        let difference = match known.get(usize::from(byte & 15)) {
+            Some(difference) => *difference,
+            None => {
+                let mut folded = 0;
+                for (at, piece) in bytes.by_ref().enumerate() {
+                    folded |= u64::from(piece & 127) << (7 * at);
+                    if piece < 128 {
+                        break;
                     }
                 }
-                _ => plain.extend(bytes.next()),
+                let difference = folded >> 1 ^ (folded & 1).wrapping_neg();
+                if let Some(slot) = known.get_mut(count) {
+                    *slot = difference;
+                    count += 1;
+                }
+                difference
             }
-        }
+        };
+        numbers[place] = numbers[place].wrapping_add(difference);
+        place += 1;
     }
-    plain
 }
 
-const ZERO: u8 = 0;
-const AGAIN: u8 = 1;
-const AT_NO_TIME: u8 = 2;
-const OTHER: u8 = 3;
+/// As many equal places are told of by a byte of their own.
+const FAR: u8 = 15;
 
-/// `Instant::FAR_FUTURE` as `postcard` writes it.
-const NEVER: [u8; 10] = [255, 255, 255, 255, 255, 255, 255, 255, 255, 1];
+/// A difference that was not there before.
+const NEW: u8 = 15;
+
+/// Fewer differences than this are not worth another model.
+const MOST_DIFFERENT: usize = 32;
+
+/// So many models there are at most: one is found in a moment.
+const MOST_MODELS: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use super::{NEVER, restored, shortened};
-    use crate::time::Instant;
+    use super::{lengthen, shorten};
     use alloc::vec::Vec;
     use proptest::prelude::{Just, any, prop_assert_eq, prop_oneof, proptest};
 
     proptest! {
         #[test]
-        fn bytes_come_back(plain in proptest::collection::vec(prop_oneof![any::<u8>(), Just(0), Just(u8::MAX)], 0..900)) {
-            prop_assert_eq!(restored(&shortened(&plain)), plain);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn repeated_bytes_come_back(parts in proptest::collection::vec((0_usize..40, 1_usize..30), 0..60)) {
-            let mut plain: Vec<u8> = (1..=40).collect();
-            for (from, length) in parts {
-                let from = from.min(plain.len() - 1);
-                for at in from..from + length {
-                    plain.push(plain[at]);
-                }
-                plain.push(length as u8);
-            }
-            prop_assert_eq!(restored(&shortened(&plain)), plain);
+        fn numbers_come_back(pairs in proptest::collection::vec((any::<u64>(), prop_oneof![90 => Just(0), 2 => Just(7), 1 => any::<u64>()]), 0..900)) {
+            let model: Vec<u64> = pairs.iter().map(|pair| pair.0).collect();
+            let numbers: Vec<u64> = pairs.iter().map(|pair| pair.0.wrapping_add(pair.1)).collect();
+            let (mut short, mut back) = (Vec::new(), model.clone());
+            shorten(&model, &numbers, &mut short);
+            lengthen(&mut back, &short);
+            prop_assert_eq!(back, numbers);
         }
     }
 
     #[test]
     fn worked_by_hand() {
-        let never = postcard::to_extend(&Instant::FAR_FUTURE, Vec::new()).expect("it is written");
-        assert_eq!(never, NEVER);
-        // Zero, what never happens, 1, 2; 3, then these three again and a 9; then the end.
-        let plain: Vec<u8> = [&[0][..], &NEVER, &[1, 2, 3, 1, 2, 3, 9]].concat();
-        let short = [0b11_11_10_00, 1, 2, 0b11_11_01_11, 3, 3, 3, 9];
-        assert_eq!(*shortened(&plain), short);
-        assert_eq!(restored(&short), plain);
-        assert_eq!(*shortened(&[]), []);
+        // Two differ by 300, one by -1, and sixteen are equal before that.
+        let mut model = [5; 20];
+        let mut numbers = model;
+        (numbers[1], numbers[2], numbers[19]) = (305, 305, 4);
+        let mut short = Vec::new();
+        shorten(&model, &numbers, &mut short);
+        // 600 is 0b100_1011000.
+        assert_eq!(short, [0x1f, 0xd8, 4, 0x00, 0xf0, 0x1f, 1]);
+        lengthen(&mut model, &short);
+        assert_eq!(model, numbers);
+        short.clear();
+        shorten(&model, &numbers, &mut short);
+        assert!(short.is_empty(), "the model itself");
     }
 }

@@ -7,6 +7,7 @@ pub(in crate::tcp) mod hibernation;
 pub(in crate::tcp) mod invariants;
 pub(in crate::tcp) mod lazy;
 pub(in crate::tcp) mod look;
+mod numbers;
 pub(in crate::tcp) mod shared;
 pub(in crate::tcp) mod stats;
 pub(in crate::tcp) mod timers;

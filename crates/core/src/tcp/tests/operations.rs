@@ -8,7 +8,7 @@ use crate::cc::{AnyController, HyStart};
 use crate::packet::{Flags, Segment};
 use crate::rng::Rng;
 use crate::tcp::{
-    Config, Half, Icmp, IcmpKind, KeepAlive, Profile, Setting, State, WindowGrowth, WindowUnit,
+    Config, Half, Icmp, IcmpKind, KeepAlive, Models, Profile, Setting, State, WindowGrowth, WindowUnit,
     WindowValidation, WriteFlags,
 };
 use crate::time::{Duration, Instant};
@@ -111,7 +111,12 @@ fn view(pair: &mut Pair, end: End) -> String {
     format!(
         "{info:?}\n{:?}\n{timers}\n{sender:?}\n{:?}",
         c.detail(now),
-        (c.readable(), c.poll_timeout(), c.timer(), c.rest().is_some())
+        (
+            c.readable(),
+            c.poll_timeout(),
+            c.timer(),
+            c.rest(&mut Models::default()).is_some()
+        )
     )
 }
 
@@ -222,9 +227,10 @@ fn compare(name: &str, config: &Config, seed: u64, mode: Mode) -> Result<(), Str
         } else if op < 96 {
             // Packed and woken, on one side only.
             let c = with.connection(end);
-            if let Some(resting) = c.rest() {
+            let mut models = Models::default();
+            if let Some(resting) = c.rest(&mut models) {
                 let config = Arc::clone(c.config());
-                *c = resting.wake(&config);
+                *c = resting.wake(&models, &config);
                 what = format!("nap {end:?}");
             }
         } else if op == 96 {
