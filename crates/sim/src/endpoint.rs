@@ -3,7 +3,8 @@
 //! A conversation has a slot. Slot c owns flows 2c (data, end 0 to end 1) and 2c + 1 (the other way). A slot is used
 //! again when nothing can happen in it any more: none of its packets is in the network, one end is closed, and the other
 //! is closed too or waits for a peer that is gone (it gave up, or its reset was lost) without a timer of its own. So long
-//! runs do not grow and a late packet can never reach another conversation.
+//! runs do not grow and a late packet can never reach another conversation. Where nobody watches and no queue knows flows, a timer
+//! after the end of the run is none: TIME-WAIT takes longer than many runs.
 //!
 //! An end whose timer event finds that there is nothing to wait for any more has been silent for as long as a timeout: it
 //! and its peer are packed until somebody writes or a segment comes. Results do not depend on it.

@@ -418,6 +418,11 @@ impl Network {
         self.after_link(index);
     }
 
+    /// Whether no link has anything to forget of a flow.
+    pub(crate) fn knows_no_flows(&self) -> bool {
+        self.links.iter().all(|place| matches!(place.body, Body::Fifo(_)))
+    }
+
     /// Lets every link on a path forget `flow`, whose id will be used again.
     pub(crate) fn forget_flow(&mut self, path: PathStart, flow: FlowId) {
         for hop in path.0.. {

@@ -122,6 +122,7 @@ impl<'a, O: Observer> World<'a, O> {
         };
         let eager = world.eager_links();
         world.hosts.network.set_paths(&world.hosts.paths, &eager);
+        world.hosts.frees_early = O::DEAF && world.hosts.network.knows_no_flows();
         Ok(world)
     }
 

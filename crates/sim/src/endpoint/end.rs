@@ -152,7 +152,7 @@ impl End {
         // A deadline that moves earlier needs an event of its own (docs/design/engine.md#timers); one that moves later can wait.
         if wanted < self.timer_at || network.mode == Mode::Plain && wanted != self.timer_at {
             self.timer_at = wanted;
-            if wanted != Instant::FAR_FUTURE {
+            if wanted <= network.horizon {
                 network.queue.push(EventKey::timer(wanted, self.created, number));
             }
         }
@@ -184,6 +184,11 @@ impl End {
                         .connection
                         .as_ref()
                         .is_some_and(|connection| connection.poll_timeout().is_none()))
+    }
+
+    /// Whether no timer does anything at this end before `end`, after which nothing happens.
+    pub(super) fn is_quiet_until(&self, end: Instant) -> bool {
+        self.connection.is_some() && self.to_write == 0 && self.deadline > end
     }
 
     /// Packs the connection if nothing is going on.

@@ -1,5 +1,6 @@
 //! The end of conversations: what left the network, who has closed, and slots that become free.
 
+use super::End;
 use super::hosts::{Applications, Hosts};
 use crate::observe::{AppEvent, Observer};
 use fleetfoot_core::flow::FlowId;
@@ -96,7 +97,9 @@ impl<O: Observer> Hosts<'_, O> {
     pub(crate) fn is_over(&self, index: u32) -> bool {
         let slot = &self.slots[index as usize];
         let [one, other] = &slot.ends;
-        let over = one.closed && other.is_idle() || other.closed && one.is_idle();
+        let horizon = self.network.horizon;
+        let idle = |end: &End| end.is_idle() || self.frees_early && end.is_quiet_until(horizon);
+        let over = one.closed && idle(other) || other.closed && idle(one);
         slot.live && slot.in_network == 0 && over
     }
 
@@ -109,6 +112,10 @@ impl<O: Observer> Hosts<'_, O> {
         for end in &mut slot.ends {
             end.connection = None;
             end.resting = None;
+            if end.is_armed() {
+                self.armed[end.node.0 as usize] -= 1;
+                end.deadline = Instant::FAR_FUTURE;
+            }
         }
         for (side, path) in paths.into_iter().enumerate() {
             self.network.forget_flow(path, FlowId(2 * index + side as u32));
