@@ -74,6 +74,11 @@ impl Group {
         }
     }
 
+    /// Whether the event of an actor is to come.
+    pub(crate) fn is_event_to_come(&self, actor: u32) -> bool {
+        self.pending.get(actor as usize).is_some_and(|pending| *pending)
+    }
+
     pub(crate) fn event_is_to_come(&mut self, actor: u32) {
         let length = self.pending.len().max(actor as usize + 1);
         self.pending.resize(length, false);
