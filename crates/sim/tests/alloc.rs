@@ -114,11 +114,10 @@ fn held_by(flows: u32, profile: Profile) -> usize {
     held.0 - before
 }
 
-/// The engine's target is 1024. Measured: 853 with ns2-sack, 1018 with linux. Of these 248 are the slot with both ends, the
-/// two connections at rest 261 (linux: 426), 128 the flow record, 120 the application's part of the
-/// dialogue and 32 its actor, 32 the flow keys, 16 the application's next event, 16 results. Where streams end is known
-/// only to networks with a discipline that asks, and the event queue gives back room that timers no longer need. While
-/// data is out a connection takes about 290, its sending half 390 more.
+/// Measured: 650 with ns2-sack, 684 with linux. Of these 248 are the slot with both ends, the two connections at rest about 50
+/// (linux: 84), 128 the flow record, 128 the application's part of the dialogue and 32 its actor, 32 the flow keys, 16 the
+/// application's next event, 16 results. Where streams end is known only to networks with a discipline that asks, and the event
+/// queue gives back room that timers no longer need. While data is out a connection takes about 290, its sending half 390 more.
 #[test]
 fn an_idle_flow_does_not_grow() {
     for profile in [Profile::Ns2Sack, Profile::Linux] {
@@ -126,6 +125,34 @@ fn an_idle_flow_does_not_grow() {
         let (few, many) = (held_by(8191, profile), held_by(32767, profile));
         let each = (many - few) / (32767 - 8191);
         println!("{profile:?}: {each} bytes per idle flow");
-        assert!(each <= 1024, "{each} bytes");
+        assert!(each <= 768, "{each} bytes");
+    }
+}
+
+/// The most that the thread held in a run while flows began, sent a segment and closed.
+fn held_by_short_flows(flows: u32, profile: Profile) -> usize {
+    let spec = Workload::idle(flows).spec(profile, Duration::from_secs(1));
+    let (before, mut most) = (LIVE.get(), 0);
+    run(&spec, Mode::Fast, &mut (), |_| {
+        most = most.max(LIVE.get());
+        ControlFlow::Continue(())
+    })
+    .expect("a runnable workload");
+    most - before
+}
+
+/// In such a run nothing can happen any more in a conversation that waits for the end of TIME-WAIT, so its slot and its connections
+/// are used again. Left are the flow record (128 bytes), of the application 16 bytes and the next event, and results; some flows are
+/// open. Measured: 375 with ns2-sack, 404 with linux.
+#[test]
+fn a_flow_that_is_over_holds_little() {
+    for profile in [Profile::Ns2Sack, Profile::Linux] {
+        let (few, many) = (
+            held_by_short_flows(8191, profile),
+            held_by_short_flows(32767, profile),
+        );
+        let each = (many - few) / (32767 - 8191);
+        println!("{profile:?}: {each} bytes per flow");
+        assert!(each <= 512, "{each} bytes");
     }
 }

@@ -52,8 +52,11 @@ impl<O: Observer> Hosts<'_, O> {
 
 /// The results of a group.
 pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
-    // Stable: what began at one moment on one pair keeps its number.
-    group.records.sort_by_key(|record| (record.start, record.pair));
+    // Stable: what began at one moment on one pair keeps its number. Mostly they are in order, and to sort takes half as much again.
+    let order = |record: &FlowRecord| (record.start, record.pair);
+    if !group.records.is_sorted_by_key(order) {
+        group.records.sort_by_key(order);
+    }
     group.streams.sort_unstable_by_key(|stream| stream.number);
     let mut goodput_bytes_per_pair = vec![Bytes::ZERO; group.routes.len()];
     for (bytes, pair) in group.goodput_per_connection.iter().zip(&group.pair_of_connection) {
