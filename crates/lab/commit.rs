@@ -13,7 +13,8 @@ pub(crate) fn emit() -> String {
     commit
 }
 
-fn git(arguments: &[&str]) -> Option<String> {
+/// What git prints for `arguments`, unless it fails or prints nothing.
+pub(crate) fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())

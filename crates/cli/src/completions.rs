@@ -46,7 +46,12 @@ pub(crate) fn execute(arguments: &Arguments, command: &mut Command) -> Result<()
                     .find_subcommand(verb)
                     .ok_or_else(|| unknown(verb, command))?,
             };
+            let name = page.get_display_name().unwrap_or_else(|| page.get_name());
             clap_mangen::Man::new(page.clone())
+                .title(name.to_uppercase())
+                .date(env!("FLEETFOOT_DATE"))
+                .source(concat!("Fleetfoot ", env!("CARGO_PKG_VERSION")))
+                .manual("Fleetfoot")
                 .render(&mut bytes)
                 .map_err(|error| Failure::other(error.to_string()))?;
             return print(&String::from_utf8_lossy(&bytes));
