@@ -119,7 +119,7 @@ pub fn recvmsg(fd: Fd, buffer: &mut [u8], flags: i32) -> Result<Received, Errno>
     message.msg_iov = &raw mut vector;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of_val(&control);
+    message.msg_controllen = size_of_val(&control) as _; // other C libraries have other types here
     // SAFETY: every pointer in the header is to a live local of the length stated.
     let bytes = check(unsafe { libc::recvmsg(fd, &raw mut message, flags) } as i64)?;
     let mut received = Received {
@@ -131,8 +131,8 @@ pub fn recvmsg(fd: Fd, buffer: &mut [u8], flags: i32) -> Result<Received, Errno>
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(&raw const message);
         while let Some(here) = header.as_ref() {
-            let length = here.cmsg_len.saturating_sub(libc::CMSG_LEN(0) as usize);
-            let data = std::slice::from_raw_parts(libc::CMSG_DATA(header), length);
+            let length = here.cmsg_len.saturating_sub(libc::CMSG_LEN(0) as _);
+            let data = std::slice::from_raw_parts(libc::CMSG_DATA(header), length as _);
             received
                 .control
                 .push((here.cmsg_level, here.cmsg_type, data.to_vec()));
@@ -188,7 +188,7 @@ fn send_parts(fd: Fd, parts: &[&[u8]], flags: i32, address: Option<&Raw>) -> Res
     // SAFETY: all-zero is a valid msghdr.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = vectors.as_mut_ptr();
-    message.msg_iovlen = vectors.len();
+    message.msg_iovlen = vectors.len() as _;
     if let Some(address) = address {
         message.msg_name = address.pointer().cast_mut().cast();
         message.msg_namelen = address.length;

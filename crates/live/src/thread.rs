@@ -12,9 +12,17 @@ pub fn thread_id() -> i32 {
 /// Runs this thread, and those it starts, before ordinary ones: it sleeps most of the time and has to wake on time. A refusal
 /// costs punctuality only. Whether it was permitted.
 pub(crate) fn prefer() -> bool {
-    let lowest = libc::sched_param { sched_priority: 1 };
+    // What the kernel reads is one integer. The function of this name in musl always fails.
+    let lowest: libc::c_int = 1;
     // SAFETY: the pointer is to a live parameter; 0 is this thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) == 0 }
+    unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_FIFO,
+            &raw const lowest,
+        ) == 0
+    }
 }
 
 /// Keeps idle cores from sleeping so deeply that they wake late, until the file is closed; the kernel ends the request with this

@@ -46,7 +46,7 @@ impl Wake {
         let left = asked.map(|left| {
             let left = left.as_nanos();
             libc::timespec {
-                tv_sec: (left / 1_000_000_000) as libc::time_t,
+                tv_sec: (left / 1_000_000_000) as _,
                 tv_nsec: (left % 1_000_000_000) as libc::c_long,
             }
         });
