@@ -4,7 +4,7 @@ CARGO ?= cargo
 FILE ?=
 ARGS ?=
 
-.PHONY: run test test-all check explorer python dist-check site bench bench-peers peers fuzz coverage soak soak-live soak-path fmt doc clean
+.PHONY: run test test-all check explorer python dist dist-check site bench bench-peers peers fuzz coverage soak soak-live soak-path fmt doc clean
 
 ## Build the program and compare every mechanism on the built-in home line (or FILE=path).
 run:
@@ -35,6 +35,11 @@ python:
 site:
 	@scripts/need-cargo.sh
 	@scripts/site.sh $(ARGS)
+
+## The files of a release, of the commit that is checked out: target/dist; ARGS=--twice builds them a second time elsewhere and compares.
+dist:
+	@scripts/need-cargo.sh
+	@scripts/dist.sh $(ARGS)
 
 ## The source distribution, a wheel built from it, and that wheel in an empty environment with the first notebook; or ARGS=WHEEL.
 dist-check:

@@ -48,6 +48,28 @@ beside_end() {
     done <"$beside_log.table"
 }
 
+# The licences of what is linked into a wheel: fails when a library has none.
+bill_of_materials() {
+    if ! python3 -c 'import tomllib' 2>/dev/null; then
+        echo "skipped: the bill of materials needs Python 3.11 or newer"
+        return 0
+    fi
+    local folder result
+    folder=$(mktemp -d)
+    SOURCE_DATE_EPOCH=0 python3 scripts/sbom.py fleetfoot-python parquet,quic "$(rustc -vV | sed -n 's/^host: //p')" "$folder/wheel.cdx.json" "$folder/licences"
+    result=$?
+    rm -rf "$folder"
+    return $result
+}
+
+# The files of a release, twice; takes what not every machine has.
+release() {
+    scripts/dist.sh --twice
+    local result=$?
+    [ $result = 3 ] && echo "skipped: the files of a release"
+    [ $result = 0 ] || [ $result = 3 ]
+}
+
 features=(--features fleetfoot-sim/quic,fleetfoot-lab/parquet,fleetfoot-lab/quic,fleetfoot-cli/parquet,fleetfoot-cli/quic,fleetfoot-cli/serve,fleetfoot-cli/xdp)
 step "packages" scripts/setup.sh
 if scripts/has-bpf.sh; then
@@ -71,6 +93,7 @@ apart() {
     step "plug-in" cargo test --profile ci --locked --quiet "${plugin[@]}" --target-dir "${CARGO_TARGET_DIR:-target}"
     step "fuzz targets" env FUZZ_RUNS="${FUZZ_RUNS:-5000}" scripts/fuzz.sh
     step "licences and sources" scripts/deny.sh
+    step "bill of materials" bill_of_materials
 }
 beside apart
 step "program" scripts/test-program.sh
@@ -83,6 +106,7 @@ beside_end
 if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "long tests" cargo test --profile ci --workspace --locked "${features[@]}" -- --ignored
     step "distribution" scripts/dist-check.sh
+    step "release" release
     step "other draws" scripts/other-draws.sh
     step "explorer with its own engine" scripts/test-explorer.sh --built-in
     step "soak" env SOAK_LOG=/dev/null scripts/soak.sh --gib 10
