@@ -31,7 +31,7 @@ python:
 	@scripts/need-cargo.sh
 	@scripts/python.sh $(ARGS)
 
-## The documentation site, target/site/html; ARGS=--follow also follows its tutorials, ARGS=--links asks whether external links exist.
+## The documentation site, target/site/html; ARGS=--follow also follows its tutorials, ARGS=--links asks whether external links exist (exit code 1: some do not, 3: no network).
 site:
 	@scripts/need-cargo.sh
 	@scripts/site.sh $(ARGS)

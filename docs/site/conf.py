@@ -79,6 +79,8 @@ copybutton_prompt_is_regexp = True
 
 # `make site ARGS=--links` asks the addresses of other sites; the build does not use the network.
 linkcheck_ignore = [r"http://127\.0\.0\.1.*", r"http://192\.0\.2\..*", r"http://example\.org.*"]
+linkcheck_timeout = 20
+linkcheck_rate_limit_timeout = 20.0
 
 
 def public_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, contnode: Element) -> Element | None:
