@@ -2,10 +2,12 @@
 //! memory allows.
 
 use crate::memory;
+use crate::run::write_atomically;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The longest scenario file (bytes).
@@ -79,6 +81,64 @@ pub(crate) fn travelling_name(path: &Path, bytes: &[u8]) -> String {
 pub(crate) fn provide(name: &str, bytes: &[u8]) {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     held.entry(PathBuf::from(name)).or_insert_with(|| bytes.into());
+}
+
+/// Files in memory for as long as this lives, in a folder of their own: what stands there is read and written as on disk
+/// ([`open`], [`write`]), on machines that have no disk too.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+/// Number of the next [`Folder`].
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Folder {
+    /// A folder with these files, by name. A name is one part of a path.
+    pub fn with<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Folder {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = Folder {
+            path: PathBuf::from(format!("{PROVIDED}folder-{number}")),
+        };
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        // The folder itself: what is in it is in memory.
+        held.insert(folder.path.clone(), [].into());
+        for (name, bytes) in files {
+            held.insert(folder.path.join(name), bytes.into());
+        }
+        drop(held);
+        folder
+    }
+
+    /// What the names of its files begin with.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|name, _| !name.starts_with(&self.path));
+    }
+}
+
+/// Whether `path` names something in a [`Folder`].
+pub fn is_in_memory(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| provided(folder).is_some())
+}
+
+/// Writes a file, on disk by way of another name, so that it is there whole or not at all.
+///
+/// # Errors
+/// The file cannot be written or renamed.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if !is_in_memory(path) {
+        return write_atomically(path, bytes);
+    }
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    held.insert(path.to_owned(), bytes.into());
+    Ok(())
 }
 
 /// The text of such a file.
@@ -187,8 +247,25 @@ const BETWEEN_LOOKS: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
-    use super::text;
+    use super::{Folder, is_in_memory, text, write};
     use std::path::Path;
+
+    #[test]
+    fn a_folder_in_memory_is_read_and_written_and_goes() {
+        let [one, other] = ["1", "2"].map(|text| Folder::with([("a", text.as_bytes())]));
+        let [first, second] = [&one, &other].map(|folder| folder.path().join("a"));
+        assert_eq!(text(&first, 5).expect("it is there"), "1");
+        assert_eq!(text(&second, 5).expect("it is there"), "2");
+        write(&first, b"345").expect("memory can be written");
+        assert_eq!(text(&first, 5).expect("it is there"), "345");
+        assert!(text(&first, 2).is_err());
+        assert!(is_in_memory(&first) && !is_in_memory(Path::new("fleetfoot-out/a")));
+        let gone = one.path().join("b");
+        write(&gone, b"6").expect("memory can be written");
+        drop(one);
+        assert!(text(&gone, 5).is_err() && text(&first, 5).is_err());
+        assert_eq!(text(&second, 5).expect("it is there"), "2");
+    }
 
     #[test]
     fn what_is_too_long_or_never_ends_is_refused() {

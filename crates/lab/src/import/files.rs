@@ -3,15 +3,15 @@
 use super::capture::{self, Options, Progress};
 use super::rate::RateEstimate;
 use super::scenario::{self, Controllers, Part};
+use super::spill::Spill;
 use super::summary::{Quantiles, Segments, Summary};
-use crate::input::reason;
-use crate::run::write_atomically;
+use crate::input::{self, reason};
 use crate::scenario::{ReplayFit, Scenario, Setting};
-use crate::workload::vectors::{self, Vector};
+use crate::workload::vectors;
 use fleetfoot_sim::output::Histogram;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// What an import wrote.
@@ -39,7 +39,7 @@ impl Imported {
         };
         let names: Vec<String> = self.vectors.iter().map(|(_, path)| name(path)).collect();
         let text = scenario::text(&self.title, &names, &self.summary, controllers);
-        write_atomically(&self.scenario, text.as_bytes())
+        input::write(&self.scenario, text.as_bytes())
             .map_err(|error| Error::Output(self.scenario.display().to_string(), error))
     }
 
@@ -50,7 +50,7 @@ impl Imported {
     pub fn write_fit(&self, fit: &ReplayFit) -> Result<(), Error> {
         let shown = self.scenario.display().to_string();
         let failed = |error| Error::Output(shown.clone(), error);
-        let mut text = std::fs::read_to_string(&self.scenario).map_err(failed)?;
+        let mut text = input::text(&self.scenario, input::MOST_SCENARIO).map_err(failed)?;
         if let Some(before) = text.find("\n[import]") {
             text.truncate(before);
         }
@@ -58,7 +58,7 @@ impl Imported {
         let resolved = resolved.map_err(|error| Error::Input(error.to_string()))?;
         text.push('\n');
         text.push_str(&fit.to_toml(&resolved.identity));
-        write_atomically(&self.scenario, text.as_bytes()).map_err(failed)
+        input::write(&self.scenario, text.as_bytes()).map_err(failed)
     }
 }
 
@@ -89,8 +89,7 @@ pub fn import(
     } else {
         input.display().to_string()
     };
-    let wrong = |message: String| Error::Input(format!("{shown}: {message}"));
-    let mut source: Box<dyn Read + Send> = match input == Path::new("-") {
+    let source: Box<dyn Read + Send> = match input == Path::new("-") {
         true => Box::new(io::stdin()),
         false => {
             let file = File::open(input);
@@ -99,6 +98,27 @@ pub fn import(
             Box::new(BufReader::with_capacity(1 << 16, file))
         }
     };
+    let title = match input.file_name() {
+        Some(name) if input != Path::new("-") => format!("Traffic of {}", name.to_string_lossy()),
+        _ => String::from("Traffic of a capture"),
+    };
+    import_from(source, &shown, title, output, options, progress)
+}
+
+/// As [`import`], from `source`, which messages call `shown`. The scenario gets this title; where `output` is in a folder in memory
+/// ([`input::Folder`]), so is all that is written.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_from(
+    mut source: impl Read + Send,
+    shown: &str,
+    title: String,
+    output: &Path,
+    options: &Options,
+    progress: impl FnMut(Progress) -> bool,
+) -> Result<Imported, Error> {
+    let wrong = |message: String| Error::Input(format!("{shown}: {message}"));
     let mut head = Vec::new();
     let begun = source.by_ref().take(4096).read_to_end(&mut head);
     begun.map_err(|error| Error::Input(format!("cannot read {shown}: {}", reason(&error))))?;
@@ -135,10 +155,7 @@ pub fn import(
     summary.interarrival_s = Quantiles::of(&starts, 1e-6);
     let imported = Imported {
         scenario: output.to_owned(),
-        title: match input.file_name() {
-            Some(name) if input != Path::new("-") => format!("Traffic of {}", name.to_string_lossy()),
-            _ => String::from("Traffic of a capture"),
-        },
+        title,
         vectors,
         summary,
     };
@@ -231,161 +248,4 @@ fn read_vectors(text: impl io::BufRead, spill: &mut Spill) -> Result<Summary, St
         rate: [RateEstimate::default(); 2],
         ..Summary::default()
     })
-}
-
-/// Vectors as they come, on disk, and where each begins, to put them in order.
-struct Spill {
-    part: PathBuf,
-    file: BufWriter<File>,
-    /// Start of the connection, place and length in the file, pair of hosts: of those that were opened from the side of the first, and
-    /// from the other.
-    index: [Vec<(u64, u64, u32, u32)>; 2],
-    /// Number and place in the file of connections that may be long transfers.
-    may_be_long: Vec<(u64, u64)>,
-    /// Pairs of hosts, whichever opened, and the smallest round-trip time between each: a queue that one connection always found is not
-    /// part of the path.
-    pairs: FxHashMap<(u32, u32), u32>,
-    least_us: Vec<u64>,
-    written: u64,
-    failed: Option<io::Error>,
-}
-
-impl Spill {
-    fn create(vectors: &Path) -> io::Result<Spill> {
-        let mut part = vectors.file_name().unwrap_or_default().to_owned();
-        part.push(format!(".{}.part", std::process::id()));
-        let part = vectors.with_file_name(part);
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&part)?;
-        Ok(Spill {
-            part,
-            file: BufWriter::new(file),
-            index: [Vec::new(), Vec::new()],
-            may_be_long: Vec::new(),
-            pairs: FxHashMap::default(),
-            least_us: Vec::new(),
-            written: 0,
-            failed: None,
-        })
-    }
-
-    /// Writes a connection; a full disk is reported at the end.
-    fn take(&mut self, vector: &Vector, other: Option<u32>, back: bool, may_be_long: bool) {
-        let next = self.least_us.len() as u32;
-        let pair = other.map_or(NO_PAIR, |other| {
-            let own = vector.host as u32;
-            *self
-                .pairs
-                .entry((own.min(other), own.max(other)))
-                .or_insert_with(|| {
-                    self.least_us.push(0);
-                    next
-                })
-        });
-        if let Some(least) = self.least_us.get_mut(pair as usize)
-            && vector.rtt_us > 0
-            && (*least == 0 || vector.rtt_us < *least)
-        {
-            *least = vector.rtt_us;
-        }
-        if may_be_long {
-            self.may_be_long.push((vector.id, self.written));
-        }
-        let text = vector.to_string();
-        match self.file.write_all(text.as_bytes()) {
-            Ok(()) => {
-                let place = (vector.start_us, self.written, text.len() as u32, pair);
-                self.index[usize::from(back)].push(place);
-            }
-            Err(error) => self.failed = self.failed.take().or(Some(error)),
-        }
-        self.written += text.len() as u64;
-    }
-
-    /// Writes them in order of start, those of each part into its file, and returns the times between starts (us). `long_ids`: numbers of the
-    /// long transfers, in ascending order.
-    fn finish(mut self, parts: &[(Part, PathBuf)], long_ids: &[u64]) -> io::Result<Histogram> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
-        self.file.flush()?;
-        let index = std::mem::take(&mut self.index);
-        let mut starts: Vec<u64> = index.iter().flatten().map(|place| place.0).collect();
-        starts.sort_unstable();
-        let mut between = Histogram::new();
-        for pair in starts.windows(2) {
-            between.record(pair[1] - pair[0]);
-        }
-        drop(starts);
-        let long: FxHashSet<u64> = std::mem::take(&mut self.may_be_long)
-            .into_iter()
-            .filter(|(id, _)| long_ids.binary_search(id).is_ok())
-            .map(|(_, place)| place)
-            .collect();
-        let [first, back] = index.map(|side| {
-            let (long, short) = side
-                .into_iter()
-                .partition::<Vec<_>, _>(|(_, place, ..)| long.contains(place));
-            [short, long]
-        });
-        let mut sides = [first, back];
-        for (part, file) in parts {
-            let mut index = std::mem::take(&mut sides[usize::from(part.back)][usize::from(part.long)]);
-            index.sort_unstable();
-            let mut ordered = self.part.as_os_str().to_owned();
-            ordered.push("2");
-            let ordered = PathBuf::from(ordered);
-            let sorted = self.sort_into(&ordered, &index);
-            if let Err(error) = sorted.and_then(|()| std::fs::rename(&ordered, file)) {
-                // The error that counts is the first one.
-                let _ = std::fs::remove_file(&ordered);
-                return Err(error);
-            }
-        }
-        Ok(between)
-    }
-
-    fn sort_into(&mut self, ordered: &Path, index: &[(u64, u64, u32, u32)]) -> io::Result<()> {
-        let mut output = BufWriter::new(File::create(ordered)?);
-        let mut input = BufReader::new(self.file.get_ref().try_clone()?);
-        input.seek(SeekFrom::Start(0))?;
-        let (mut at, mut text) = (0_u64, Vec::new());
-        for &(_, place, length, pair) in index {
-            // Mostly they are in order: stay within the buffer.
-            input.seek_relative(place as i64 - at as i64)?;
-            text.resize(length as usize, 0);
-            input.read_exact(&mut text)?;
-            match self.least_us.get(pair as usize) {
-                None | Some(0) => output.write_all(&text)?,
-                Some(least) => write_with_rtt(&mut output, &text, *least)?,
-            }
-            at = place + u64::from(length);
-        }
-        output.flush()
-    }
-}
-
-/// Writes a connection with another round-trip time.
-fn write_with_rtt(output: &mut impl Write, text: &[u8], rtt_us: u64) -> io::Result<()> {
-    for line in text.split_inclusive(|&byte| byte == b'\n') {
-        match line.starts_with(b"r ") {
-            true => writeln!(output, "r {rtt_us}")?,
-            false => output.write_all(line)?,
-        }
-    }
-    Ok(())
-}
-
-/// In a file of vectors hosts are not known.
-const NO_PAIR: u32 = u32::MAX;
-
-impl Drop for Spill {
-    fn drop(&mut self) {
-        // It may be gone already.
-        let _ = std::fs::remove_file(&self.part);
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `reader` (frames of a file), `link_layer` (TCP headers), [`capture`] and `table` (connections at once),
 //! `connection` (one of them), `adus` (application data units: what the ends said), `delivery` (what ACKs report), `rate`, `windowed_bytes` and `sliding_max` (the
-//! bottleneck), [`summary`], [`scenario`], [`files`] (what is
+//! bottleneck), [`summary`], [`scenario`], [`files`] and `spill` (what is
 //! written), [`fit`] (how well it fits), [`replay`] (what follows an import).
 //!
 //! Memory is bounded: so many connections are followed at once, of each so many units are kept, and finished ones are written
@@ -22,6 +22,7 @@ pub mod reader;
 pub mod replay;
 pub mod scenario;
 mod sliding_max;
+mod spill;
 pub mod summary;
 mod table;
 #[cfg(test)]
@@ -29,6 +30,6 @@ mod tests;
 mod windowed_bytes;
 
 pub use capture::{Options, Progress};
-pub use files::{Imported, import};
+pub use files::{Imported, import, import_from};
 pub use fit::{Fit, Trials};
 pub use summary::{Quantiles, Summary};

@@ -154,9 +154,17 @@ impl Scenario {
     /// # Errors
     /// The first mistake, with its place.
     pub fn parse(name: &str, text: &str) -> Result<Scenario, Error> {
-        let path = Path::new(name);
-        let document = Reader::disk().extended(path, name, text)?;
-        Scenario::checked(document, &stem(path))
+        Scenario::parse_in(Path::new(""), name, text)
+    }
+
+    /// As [`Scenario::parse`], with the files that it names in `folder`.
+    ///
+    /// # Errors
+    /// The first mistake, with its place.
+    pub fn parse_in(folder: &Path, name: &str, text: &str) -> Result<Scenario, Error> {
+        let path = folder.join(name);
+        let document = Reader::disk().extended(&path, name, text)?;
+        Scenario::checked(document, &stem(&path))
     }
 
     /// As [`Scenario::parse`], of what [`Scenario::to_toml`] wrote after a setting was applied: a variant may change nothing.
@@ -520,7 +528,10 @@ impl Reader {
                 let cannot = |error: &std::io::Error| {
                     unreadable(format!("cannot read {shown}: {}", input::reason(error)))
                 };
-                let identity = path.canonicalize().map_err(|error| cannot(&error))?;
+                let identity = match input::is_in_memory(path) {
+                    true => path.to_owned(),
+                    false => path.canonicalize().map_err(|error| cannot(&error))?,
+                };
                 let text = input::text(path, input::MOST_SCENARIO).map_err(|error| match error.kind() {
                     std::io::ErrorKind::InvalidData => unreadable(format!("{shown} is not UTF-8 text")),
                     _ => cannot(&error),
