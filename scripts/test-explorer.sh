@@ -11,6 +11,12 @@ trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
 npm ci --prefix web/explorer --silent --no-audit --no-fund >"$scratch/npm" 2>&1 || { cat "$scratch/npm"; exit 1; }
 sh web/explorer/build.sh --verify && (cd web/explorer && npm run --silent types) || exit 1
 export CHROMIUM=$browser PROGRAM=$PWD/target/ci/fleetfoot
+# The package of scripts/python.sh, if it is there.
+python=${VIRTUAL_ENV:-.venv}/bin/python
+if "$python" -c 'import fleetfoot' >/dev/null 2>&1; then
+    PYTHON=$(cd "$(dirname "$python")" && pwd)/python
+    export PYTHON
+fi
 if [ "${1:-}" = --built-in ]; then
     scripts/explorer.sh "$scratch/explorer.html" 2>"$scratch/why" || {
         code=$?

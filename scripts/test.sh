@@ -100,8 +100,9 @@ step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
 step "documentation site" scripts/site.sh --follow
 step "site in a browser" scripts/test-site.sh
-step "explorer in a browser" scripts/test-explorer.sh
 step "Python package" scripts/python.sh --quiet
+# Compares the numbers of the page with those of the Python package too.
+step "explorer in a browser" scripts/test-explorer.sh
 beside_end
 if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "long tests" cargo test --profile ci --workspace --locked "${features[@]}" -- --ignored

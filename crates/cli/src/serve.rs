@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::Common;
 use crate::session::stop_flag;
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -15,7 +15,7 @@ use axum::routing::{get, post};
 use clap::Args;
 use fleetfoot_lab::input;
 use fleetfoot_lab::scenario::Scenario;
-use fleetfoot_web::{MOST_TEXT, call, page};
+use fleetfoot_web::{MOST_CAPTURE, MOST_FILES, MOST_TEXT, call, page, parted};
 use futures_util::stream::unfold;
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -43,8 +43,9 @@ pub(crate) struct Arguments {
 /// Requests that are worked on at a time; others wait.
 const AT_A_TIME: usize = 4;
 
-/// The longest request (bytes): a scenario and what is changed in it.
-const MOST_REQUEST: usize = 2 * MOST_TEXT;
+/// The longest request (bytes): a scenario, what is changed in it, and the files that it names; or a capture.
+const MOST_REQUEST: usize = 2 * (MOST_TEXT + MOST_FILES);
+const _: () = assert!(MOST_REQUEST > MOST_TEXT + MOST_CAPTURE);
 
 /// How often it looks whether it shall stop.
 const LOOK: Duration = Duration::from_millis(100);
@@ -130,7 +131,7 @@ async fn front(State(shared): State<Shared>, headers: HeaderMap) -> Response {
 }
 
 /// Lines of JSON: `{"progress": ...}` any number of times, then the answer.
-async fn answer(State(shared): State<Shared>, headers: HeaderMap, request: String) -> Response {
+async fn answer(State(shared): State<Shared>, headers: HeaderMap, message: Bytes) -> Response {
     if let Some(refusal) = refused(&headers) {
         return refusal;
     }
@@ -148,7 +149,8 @@ async fn answer(State(shared): State<Shared>, headers: HeaderMap, request: Strin
     let asked = Arc::clone(&stop);
     tokio::task::spawn_blocking(move || {
         let told = sender.clone();
-        let line = call(&request, &asked, &|progress| {
+        let (request, attached) = parted(&message);
+        let line = call(&request, attached, &asked, &|progress| {
             // Nobody listens any more once the page has gone.
             let _ = told.send(format!("{}\n", serde_json::json!({ "progress": progress })));
         });

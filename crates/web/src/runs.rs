@@ -1,10 +1,11 @@
 //! Runs that were made lately, so that a comparison with more seeds makes only those that are new.
 
-use fleetfoot_lab::run::Job;
+use fleetfoot_lab::result::RunData;
+use fleetfoot_lab::run::{Batch, Job};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Spec;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs that are kept at most.
 const MOST: usize = 400;
@@ -23,12 +24,12 @@ struct Kept {
 
 #[derive(Debug)]
 struct Run {
-    output: RunOutput,
+    output: Arc<RunOutput>,
     used: u64,
 }
 
 /// What identifies a run of `spec`, its seed included.
-fn key(spec: &Spec) -> String {
+pub(crate) fn key(spec: &Spec) -> String {
     let seed = spec.seed;
     format!("{} {seed}", Job::new("", spec.clone(), None).identity)
 }
@@ -39,14 +40,56 @@ pub(crate) fn get(
     make: impl FnOnce() -> Result<RunOutput, String>,
 ) -> Result<RunOutput, String> {
     let key = key(spec);
-    if let Some(output) = with(|kept| kept.find(&key)) {
-        return Ok(output);
+    if let Some(output) = find(&key) {
+        return Ok(RunOutput::clone(&output));
     }
     let output = make()?;
     if !output.interrupted {
-        with(|kept| kept.keep(key, output.clone()));
+        put(key, output.clone());
     }
     Ok(output)
+}
+
+/// Whether the run of this name is kept.
+pub(crate) fn has(key: &str) -> bool {
+    with(|kept| kept.runs.contains_key(key))
+}
+
+/// The run of this name, if it is kept.
+pub(crate) fn find(key: &str) -> Option<Arc<RunOutput>> {
+    with(|kept| kept.find(key))
+}
+
+/// Keeps a run.
+pub(crate) fn put(key: String, output: RunOutput) {
+    with(|kept| kept.keep(key, output));
+}
+
+/// The runs of these jobs with these seeds, if all are kept and none is held to the demand of another.
+pub(crate) fn all(jobs: &[Job], seeds: &[u64]) -> Option<Batch> {
+    let one = |job: &Job, seed: u64| {
+        let output = find(&key_of(job, seed)?)?;
+        Some(RunData { seed, output })
+    };
+    let runs = jobs
+        .iter()
+        .map(|job| seeds.iter().map(|seed| one(job, *seed)).collect());
+    Some(Batch {
+        runs: runs.collect::<Option<Vec<Vec<RunData>>>>()?,
+        reused: (jobs.len() * seeds.len()) as u64,
+        ..Batch::default()
+    })
+}
+
+/// The key of a run of `job`; `None`: what it does follows from another run.
+pub(crate) fn key_of(job: &Job, seed: u64) -> Option<String> {
+    let free = job.demand.is_none();
+    free.then(|| {
+        key(&Spec {
+            seed,
+            ..job.spec.clone()
+        })
+    })
 }
 
 fn with<T>(work: impl FnOnce(&mut Kept) -> T) -> T {
@@ -55,11 +98,11 @@ fn with<T>(work: impl FnOnce(&mut Kept) -> T) -> T {
 }
 
 impl Kept {
-    fn find(&mut self, key: &str) -> Option<RunOutput> {
+    fn find(&mut self, key: &str) -> Option<Arc<RunOutput>> {
         self.clock += 1;
         let run = self.runs.get_mut(key)?;
         run.used = self.clock;
-        Some(run.output.clone())
+        Some(Arc::clone(&run.output))
     }
 
     fn keep(&mut self, key: String, output: RunOutput) {
@@ -68,7 +111,7 @@ impl Kept {
         }
         self.clock += 1;
         self.events += output.events;
-        let used = self.clock;
+        let (used, output) = (self.clock, Arc::new(output));
         if let Some(before) = self.runs.insert(key, Run { output, used }) {
             self.events -= before.output.events;
         }

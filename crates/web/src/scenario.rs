@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use fleetfoot_lab::compare::{Choice, Plan};
+use fleetfoot_lab::input::Folder;
 use fleetfoot_lab::scenario::{Resolved, Scenario, Setting};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,17 +15,33 @@ pub struct Described {
     pub name: String,
     /// Its text.
     pub toml: String,
+    /// Files that it names, as [`capture`](crate::capture) made them; all others are looked for on disk.
+    #[serde(default)]
+    pub files: Vec<Beside>,
     /// Changes, each `path=value` as `--set` takes it.
     #[serde(default)]
     pub set: Vec<String>,
 }
 
+/// A file that a scenario names.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beside {
+    /// As it stands in the scenario.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
 /// The longest text that is read (bytes).
 pub const MOST_TEXT: usize = 1 << 20;
 
+/// What all files that a scenario names may have, of those that come with it (bytes).
+pub const MOST_FILES: usize = 64 << 20;
+
 impl Described {
-    /// Reads and checks it.
-    pub(crate) fn scenario(&self) -> Result<Scenario, Failure> {
+    /// Reads and checks it. The files that came with it are there as long as the folder lives.
+    pub(crate) fn scenario(&self) -> Result<(Scenario, Folder), Failure> {
         if self.toml.len() > MOST_TEXT {
             return Err(Failure::new(format!(
                 "{}: a scenario file of {} bytes is longer than {MOST_TEXT}, the most that the explorer reads; `fleetfoot compare` reads it",
@@ -32,21 +49,33 @@ impl Described {
                 self.toml.len()
             )));
         }
-        let scenario = Scenario::parse(&self.name, &self.toml)?;
+        let beside: usize = self.files.iter().map(|file| file.text.len()).sum();
+        if beside > MOST_FILES {
+            return Err(Failure::new(format!(
+                "{}: its files of {beside} bytes are longer than {MOST_FILES}, the most that the explorer reads",
+                self.name
+            )));
+        }
+        let files = self.files.iter();
+        let folder = Folder::with(files.map(|file| (file.name.as_str(), file.text.as_bytes())));
+        let scenario = match self.files.is_empty() {
+            true => Scenario::parse(&self.name, &self.toml)?,
+            false => Scenario::parse_in(folder.path(), &self.name, &self.toml)?,
+        };
         if self.set.is_empty() {
-            return Ok(scenario);
+            return Ok((scenario, folder));
         }
         let mut set = Setting::from_origin("--set");
         for argument in &self.set {
             set = set.with_argument(argument)?;
         }
-        Ok(scenario.with(&set)?)
+        Ok((scenario.with(&set)?, folder))
     }
 }
 
 /// The scenario, what it can be compared with, and what can be moved in it.
 pub(crate) fn check(described: &Described) -> Result<Value, Failure> {
-    let scenario = described.scenario()?;
+    let (scenario, _files) = described.scenario()?;
     let own: Vec<&str> = scenario
         .variants()
         .iter()

@@ -7,12 +7,11 @@ use fleetfoot_lab::compare::study::{Budget, Extent, Runner, Study, StudyError, n
 use fleetfoot_lab::compare::{Choice, Plan, build};
 use fleetfoot_lab::report::parts;
 use fleetfoot_lab::run::{self, Job, Options, execute, fits, simulate_with_progress};
+use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Spec;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A comparison that is wanted: what `fleetfoot compare` takes.
@@ -36,7 +35,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    fn choice(&self) -> Choice {
+    pub(crate) fn choice(&self) -> Choice {
         Choice {
             only: self.only.clone(),
             seeds: self.seeds,
@@ -46,7 +45,7 @@ impl Wanted {
 
     /// What is likely to be run, if it fits into memory.
     fn likely(&self) -> Result<Plan, Failure> {
-        let scenario = self.scenario.scenario()?;
+        let (scenario, _files) = self.scenario.scenario()?;
         let title = scenario.title().to_owned();
         let plan = Plan::compare(scenario, &self.choice())?;
         if !plan.waits() {
@@ -110,37 +109,22 @@ pub(crate) fn compare(
     progress: &(dyn Fn(&Value) + Sync),
 ) -> Result<Value, Failure> {
     drop(wanted.likely()?);
-    let plan = Plan::baseline(wanted.scenario.scenario()?, &wanted.choice())?;
-    let extent = Extent {
-        budget: wanted.budget.map(Budget::Runs),
-        ..Extent::default()
-    };
+    let (scenario, _files) = wanted.scenario.scenario()?;
+    let plan = Plan::baseline(scenario, &wanted.choice())?;
     let options = Options::default();
-    let quiet = Mutex::new(0_u64);
-    let engine = |spec: &Spec, stop: &AtomicBool| {
-        runs::get(spec, || {
-            simulate_with_progress(spec, stop, &|pulse| {
-                let mut calls = quiet.lock().unwrap_or_else(PoisonError::into_inner);
-                *calls += 1;
-                // Only a run that goes on for long says where it is.
-                if (*calls).is_multiple_of(PULSES) {
-                    progress(&json!({ "at_s": pulse.at_s, "end_s": pulse.end_s }));
-                }
-            })
-        })
-    };
+    let engine = simulated(progress);
     let command = wanted.command();
     let mut step = |title: &str, jobs: &[Job], seeds: &[u64]| {
+        if let Some(batch) = runs::all(jobs, seeds) {
+            return Ok(batch);
+        }
         execute(jobs, seeds, &options, stop, &engine, &|done| {
             progress(
                 &json!({ "step": title, "done": done.done, "total": done.total, "variant": done.variant, "seed": done.seed }),
             );
         })
     };
-    let mut study = match wanted.preview {
-        true => first_pass(plan, &command, &mut step)?,
-        false => study(plan, extent, &command, &mut step)?,
-    };
+    let mut study = studied(wanted, plan, &mut step)?;
     study.comparison.document.commit = String::from(env!("FLEETFOOT_COMMIT"));
     if study.batch.interrupted {
         return Err(Failure::new("stopped before all runs were done"));
@@ -151,6 +135,36 @@ pub(crate) fn compare(
         "page": parts::of(&study.comparison),
         "computed": study.batch.computed,
     }))
+}
+
+/// The comparison of a plan as it is wanted. `run` is called for each step.
+pub(crate) fn studied(wanted: &Wanted, plan: Plan, run: &mut Runner<'_>) -> Result<Study, StudyError> {
+    let command = wanted.command();
+    let extent = Extent {
+        budget: wanted.budget.map(Budget::Runs),
+        ..Extent::default()
+    };
+    match wanted.preview {
+        true => first_pass(plan, &command, run),
+        false => study(plan, extent, &command, run),
+    }
+}
+
+/// The simulator, which keeps its runs, and says where one is that goes on for long.
+pub(crate) fn simulated<'a>(
+    progress: &'a (dyn Fn(&Value) + Sync),
+) -> impl Fn(&Spec, &AtomicBool) -> Result<RunOutput, String> + Sync + 'a {
+    let pulses = AtomicU64::new(0);
+    move |spec, stop| {
+        runs::get(spec, || {
+            simulate_with_progress(spec, stop, &|pulse| {
+                let number = pulses.fetch_add(1, Ordering::Relaxed) + 1;
+                if number.is_multiple_of(PULSES) {
+                    progress(&json!({ "at_s": pulse.at_s, "end_s": pulse.end_s }));
+                }
+            })
+        })
+    }
 }
 
 /// The baseline and the variants, each with all seeds, and nothing else.

@@ -45,7 +45,7 @@ const BINS: usize = 400;
 
 /// `{waits, group, number, connections, diagram}`.
 pub(crate) fn trace(wanted: &Wanted, stop: &AtomicBool) -> Result<Value, Failure> {
-    let scenario = wanted.scenario.scenario()?;
+    let (scenario, _files) = wanted.scenario.scenario()?;
     let choice = Choice {
         single: Some(wanted.variant.clone()),
         seed: wanted.seed,

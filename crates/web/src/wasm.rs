@@ -3,7 +3,7 @@
 //! The page gives `fleetfoot.now` (s, a clock) and `fleetfoot.progress` (a JSON object), writes a request where [`reserve`] says,
 //! calls [`call`], reads the answer and gives it back to [`release`].
 
-use crate::call as answer;
+use crate::{call_with_record, parted};
 use std::sync::atomic::AtomicBool;
 
 #[link(wasm_import_module = "fleetfoot")]
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn release(place: *mut u8, length: usize) {
     drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, length)) });
 }
 
-/// Answers the request of `length` bytes at `place`: the place of the answer, whose length stands in the upper half.
+/// Answers the message of `length` bytes at `place`, a request and what is attached to it ([`parted`]): the place of the answer in the same form, whose length stands in the upper half.
 ///
 /// # Safety
 /// `place` and `length` are those of [`reserve`].
@@ -42,13 +42,14 @@ pub unsafe extern "C" fn call(place: *const u8, length: usize) -> u64 {
     fleetfoot_lab::memory::limit_to(MEMORY);
     fleetfoot_lab::clock::keep(|| page_now());
     // SAFETY: as promised.
-    let request = unsafe { std::slice::from_raw_parts(place, length) };
-    let request = String::from_utf8_lossy(request);
-    let answer = answer(&request, &AtomicBool::new(false), &|progress| {
+    let message = unsafe { std::slice::from_raw_parts(place, length) };
+    let (request, attached) = parted(message);
+    let (mut answer, record) = call_with_record(&request, attached, &AtomicBool::new(false), &|progress| {
         let text = progress.to_string();
         page_progress(text.as_ptr(), text.len());
     });
-    let answer = answer.into_bytes().into_boxed_slice();
+    answer.push('\n');
+    let answer = [answer.into_bytes(), record].concat().into_boxed_slice();
     let length = answer.len() as u64;
     (length << 32) | Box::into_raw(answer).cast::<u8>() as u64
 }

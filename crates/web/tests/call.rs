@@ -1,13 +1,13 @@
 //! What a page asks, and what it is told.
 
-use fleetfoot_web::{EXAMPLES, call};
+use fleetfoot_web::{EXAMPLES, MOST_CAPTURE, call, call_with_record, parted};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const SMALL: &str = include_str!("small.toml");
 
 fn asked(request: &Value) -> Value {
-    let answer = call(&request.to_string(), &AtomicBool::new(false), &|_| ());
+    let answer = call(&request.to_string(), &[], &AtomicBool::new(false), &|_| ());
     serde_json::from_str(&answer).expect("an answer is JSON")
 }
 
@@ -94,7 +94,7 @@ fn a_comparison_is_ranked_and_more_seeds_run_only_what_is_new() {
     let runs = AtomicUsize::new(0);
     let wanted = |seeds: u32, preview: bool| {
         let request = json!({ "do": "compare", "scenario": small(&["network.bottleneck.rate=5 Mbit/s"]), "only": ["fq-codel", "codel"], "seeds": seeds, "budget": 0, "preview": preview });
-        let answer = call(&request.to_string(), &AtomicBool::new(false), &|progress| {
+        let answer = call(&request.to_string(), &[], &AtomicBool::new(false), &|progress| {
             if progress["done"].is_u64() {
                 runs.fetch_add(1, Ordering::Relaxed);
             }
@@ -151,12 +151,146 @@ fn a_run_is_shown_over_time_and_packet_by_packet() {
 #[test]
 fn what_is_stopped_ends() {
     let request = json!({ "do": "compare", "scenario": small(&["network.bottleneck.rate=6 Mbit/s"]), "only": ["codel"], "seeds": 2, "budget": 0 });
-    let told: Value =
-        serde_json::from_str(&call(&request.to_string(), &AtomicBool::new(true), &|_| ())).expect("JSON");
+    let told: Value = serde_json::from_str(&call(&request.to_string(), &[], &AtomicBool::new(true), &|_| ()))
+        .expect("JSON");
     assert!(
         told["error"]["message"]
             .as_str()
             .is_some_and(|words| words.contains("stopped")),
         "{told}"
     );
+}
+
+/// What `fleetfoot import` writes for the same file, byte for byte, and it can be compared as it is.
+#[test]
+fn a_capture_becomes_the_scenario_that_the_program_makes() {
+    use fleetfoot_lab::import::replay::{Replay, When};
+    const NAME: &str = "pages-at-client.pcap";
+    let capture = include_bytes!("../../lab/tests/captures/pages-at-client.pcap");
+    let request = json!({ "do": "import", "name": NAME }).to_string();
+    let message = [request.as_bytes(), b"\n", capture].concat();
+    let (request, attached) = parted(&message);
+    let stop = AtomicBool::new(false);
+    let answer = call(&request, attached, &stop, &|_| ());
+    let told: Value = serde_json::from_str(&answer).expect("an answer is JSON");
+    assert!(told["error"].is_null(), "{told}");
+    let made = &told["answer"];
+
+    let folder = std::env::temp_dir().join(format!("fleetfoot-web-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+    let (input, output) = (folder.join(NAME), folder.join("pages-at-client.toml"));
+    std::fs::write(&input, capture).expect("it can be written");
+    let imported = fleetfoot_lab::import::import(&input, &output, &Default::default(), |_| true);
+    let imported = imported.expect("it is a capture");
+    let replay = Replay {
+        when: When::Auto,
+        congestion_control: None,
+        stop: &stop,
+        progress: &|_| (),
+    };
+    let fit = replay
+        .fit(&imported)
+        .expect("it can be replayed")
+        .expect("it was");
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("it was written");
+    assert_eq!(made["toml"], text("pages-at-client.toml"));
+    assert_eq!(
+        (made["summary"].as_str(), made["fit"].as_str()),
+        (Some(&*imported.summary.to_text()), Some(&*fit.to_text()))
+    );
+    let files = made["files"].as_array().expect("a list");
+    assert_eq!(files.len(), imported.vectors.len());
+    for file in files {
+        let name = file["name"].as_str().expect("a text");
+        assert_eq!(file["text"], text(name), "{name}");
+    }
+    std::fs::remove_dir_all(&folder).expect("it was made here");
+
+    let scenario = json!({ "name": made["name"], "toml": made["toml"], "files": files, "set": [] });
+    let compared = answered(
+        &json!({ "do": "compare", "scenario": scenario, "only": ["fq-codel"], "seeds": 1, "budget": 0 }),
+    );
+    assert_eq!(
+        compared["command"],
+        "fleetfoot compare pages-at-client.toml --only fq-codel --seeds 1 --budget 0"
+    );
+    let alone = asked(&json!({ "do": "check", "name": "a.toml", "toml": made["toml"] }));
+    assert!(
+        alone["error"]["message"]
+            .as_str()
+            .is_some_and(|words| words.contains("no such file")),
+        "{alone}"
+    );
+}
+
+#[test]
+fn what_is_no_capture_is_told_in_the_words_of_the_program() {
+    let told = |bytes: &[u8]| {
+        let request = json!({ "do": "import", "name": "some.pcap" }).to_string();
+        let answer = call(&request, bytes, &AtomicBool::new(false), &|_| ());
+        let told: Value = serde_json::from_str(&answer).expect("an answer is JSON");
+        told["error"]["message"].as_str().map(str::to_owned)
+    };
+    for (bytes, message) in [
+        (&b""[..], "some.pcap: it is empty"),
+        (
+            b"no capture at all",
+            "some.pcap: it is neither pcap nor pcapng, nor a file of connection vectors",
+        ),
+        (
+            &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0],
+            "some.pcap: it is pcap, but its header is damaged or cut off",
+        ),
+    ] {
+        assert_eq!(told(bytes).as_deref(), Some(message));
+    }
+    let long = told(&vec![0; MOST_CAPTURE + 1]).expect("a message");
+    assert!(long.contains("longer than 64000000"), "{long}");
+}
+
+/// Engines in other workers make the runs that one wants, which then makes none itself.
+#[test]
+fn runs_can_be_made_elsewhere_and_handed_over() {
+    let quiet = AtomicBool::new(false);
+    let scenario = small(&["network.bottleneck.rate=3.5 Mbit/s"]);
+    let wanted = |more: Value| {
+        let mut request =
+            json!({ "scenario": scenario, "only": ["fq-codel", "pie"], "seeds": 2, "budget": 0 });
+        for (key, value) in more.as_object().expect("an object") {
+            request[key] = value.clone();
+        }
+        request
+    };
+    let task = |run: &Value, key: &Value| json!({ "do": "make", "of": wanted(json!({})), "variant": run["variant"], "seed": run["seed"], "key": key });
+    let missing = || {
+        let told = answered(&wanted(json!({ "do": "missing" })));
+        told["runs"].as_array().expect("a list").clone()
+    };
+    let not_here = |answer: &str| answer.contains("follows from runs that are not here");
+    // The baseline, then both variants, with two seeds each.
+    for count in [2, 4] {
+        let runs = missing();
+        assert_eq!(runs.len(), count, "{runs:?}");
+        for run in runs {
+            assert!(not_here(&asked(&task(&run, &json!("another 1"))).to_string()));
+            let request = task(&run, &run["key"]).to_string();
+            let (answer, record) = call_with_record(&request, &[], &quiet, &|_| ());
+            assert!(
+                answer.starts_with("{\"answer\"") && record.len() > 100,
+                "{answer}"
+            );
+            let keep = json!({ "do": "keep", "key": run["key"] }).to_string();
+            let cut = call(&keep, &record[..record.len() / 2], &quiet, &|_| ());
+            assert!(cut.contains("no record of a run"), "{cut}");
+            let kept = call(&keep, &record, &quiet, &|_| ());
+            assert!(kept.starts_with("{\"answer\""), "{kept}");
+        }
+    }
+    // The same with jitter, which only the engine that ranks can make.
+    for run in missing() {
+        assert!(not_here(&asked(&task(&run, &run["key"])).to_string()));
+    }
+    let compared = answered(&wanted(json!({ "do": "compare" })));
+    let document: Value = serde_json::from_str(compared["json"].as_str().expect("a text")).expect("JSON");
+    assert_eq!(document["seeds"], json!([1, 2]));
 }

@@ -11,10 +11,10 @@ export class Refused extends Error {
 export class Stopped extends Error {}
 
 export interface Engine {
-  /** Asks; several requests wait for each other. */
-  ask<T>(request: object, progress?: (progress: Progress) => void): Promise<T>;
-  /** Gives up what is asked. */
-  stop(): void;
+  /** Asks; several requests wait for each other. `attached` are the bytes of a capture. */
+  ask<T>(request: object, progress?: (progress: Progress) => void, attached?: Uint8Array<ArrayBuffer>): Promise<T>;
+  /** Gives up what is asked. What is worked on may still be finished within `patience` (ms), so that the engine need not begin anew. */
+  stop(patience?: number): void;
 }
 
 const failed = (message: string): Refused => new Refused({ message, text: message, file: "", line: 0, column: 0, key: "", help: [], memory: true });
@@ -35,15 +35,19 @@ onmessage = async ({ data }) => {
     return;
   }
   try {
-    const request = encoder.encode(data.request);
-    const place = wasm.reserve(request.length);
+    const request = encoder.encode(data.request + "\\n");
+    const size = request.length + (data.attached?.length ?? 0);
+    const place = wasm.reserve(size);
     new Uint8Array(wasm.memory.buffer, place, request.length).set(request);
-    const answer = wasm.call(place, request.length);
-    wasm.release(place, request.length);
+    if (data.attached) new Uint8Array(wasm.memory.buffer, place + request.length, data.attached.length).set(data.attached);
+    const answer = wasm.call(place, size);
+    wasm.release(place, size);
     const at = Number(answer & 0xffffffffn), length = Number(answer >> 32n);
-    const told = text(at, length);
+    const all = new Uint8Array(wasm.memory.buffer, at, length);
+    const line = all.indexOf(10);
+    const told = decoder.decode(all.subarray(0, line)), record = all.slice(line + 1);
     wasm.release(at, length);
-    postMessage({ answer: told });
+    postMessage({ answer: told, record }, [record.buffer]);
   } catch (error) {
     postMessage({ broken: String(error) });
   }
@@ -55,7 +59,9 @@ export async function unpacked(packed: string): Promise<ArrayBuffer> {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-interface Task { request: string; progress?: (progress: Progress) => void; done: (text: string) => void; failed: (error: Error) => void }
+interface Answered { answer: string; record: Uint8Array<ArrayBuffer> }
+
+interface Task { request: string; attached?: Uint8Array<ArrayBuffer>; progress?: (progress: Progress) => void; done: (answered: Answered) => void; failed: (error: Error) => void }
 
 export class WorkerEngine implements Engine {
   private worker: Worker | null = null;
@@ -75,7 +81,7 @@ export class WorkerEngine implements Engine {
       if (worker !== this.worker) return;
       if (data.ready) this.ready = true;
       else if (data.progress) return this.busy?.progress?.(JSON.parse(data.progress));
-      else if (data.answer) this.finish((task) => task.done(data.answer));
+      else if (data.answer) this.finish((task) => task.done(data));
       else if (data.broken) {
         // Its memory is in no known state: a new one takes its place.
         const why = /memory|unreachable|out of bounds/i.test(data.broken) ? "the engine in this page failed, most likely for want of memory: take a shorter duration or fewer users, or use the program" : data.broken;
@@ -102,23 +108,43 @@ export class WorkerEngine implements Engine {
   private next() {
     if (!this.ready || this.busy) return;
     this.busy = this.tasks.shift() ?? null;
-    if (this.busy) this.worker?.postMessage({ request: this.busy.request });
+    if (this.busy) this.worker?.postMessage({ request: this.busy.request, attached: this.busy.attached });
   }
 
-  async ask<T>(request: object, progress?: (progress: Progress) => void): Promise<T> {
-    const text = await new Promise<string>((done, failed) => {
-      this.tasks.push({ request: JSON.stringify(request), progress, done, failed });
+  async ask<T>(request: object, progress?: (progress: Progress) => void, attached?: Uint8Array<ArrayBuffer>): Promise<T> {
+    const { answer } = await this.answered(request, progress, attached);
+    return answerOf<T>(answer, () => this.restart());
+  }
+
+  /** Asks for a run, whose record comes with the answer. */
+  async askForRecord(request: object, progress: (progress: Progress) => void): Promise<{ record: Uint8Array<ArrayBuffer> }> {
+    const { answer, record } = await this.answered(request, progress);
+    answerOf(answer, () => this.restart());
+    return { record };
+  }
+
+  private answered(request: object, progress?: (progress: Progress) => void, attached?: Uint8Array<ArrayBuffer>): Promise<Answered> {
+    return new Promise((done, failed) => {
+      this.tasks.push({ request: JSON.stringify(request), attached, progress, done, failed });
       this.next();
     });
-    return answerOf<T>(text, () => this.restart());
   }
 
-  stop() {
+  stop(patience = 0) {
     const given = [this.busy, ...this.tasks];
-    const working = this.busy !== null;
-    this.busy = null;
     this.tasks = [];
-    if (working) this.restart();
+    if (this.busy) {
+      // Nobody waits for its answer any more.
+      const left: Task = { request: "", done: () => undefined, failed: () => undefined };
+      this.busy = left;
+      const end = () => {
+        if (this.busy !== left) return;
+        this.busy = null;
+        this.restart();
+      };
+      if (patience > 0) setTimeout(end, patience);
+      else end();
+    }
     for (const task of given) task?.failed(new Stopped());
   }
 }
@@ -137,11 +163,11 @@ function answerOf<T>(text: string, renew: () => void): T {
 export class ServerEngine implements Engine {
   private running = new Set<AbortController>();
 
-  async ask<T>(request: object, progress?: (progress: Progress) => void): Promise<T> {
+  async ask<T>(request: object, progress?: (progress: Progress) => void, attached?: Uint8Array<ArrayBuffer>): Promise<T> {
     const control = new AbortController();
     this.running.add(control);
     try {
-      const response = await fetch("api/call", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(request), signal: control.signal });
+      const response = await fetch("api/call", { method: "POST", headers: { "content-type": "application/json" }, body: new Blob([JSON.stringify(request), "\n", ...(attached ? [attached] : [])]), signal: control.signal });
       if (!response.ok || !response.body) throw failed(`the program answered ${response.status}: ${await response.text()}`);
       let rest = "";
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

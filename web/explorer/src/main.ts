@@ -2,15 +2,13 @@
 
 import "./explorer.css";
 import { Choice, Controls, firstChoice } from "./controls";
+import { Crew } from "./crew";
 import { Refused, ServerEngine, unpacked, WorkerEngine, type Engine } from "./engine";
 import { byId, h } from "./page";
 import { say } from "./results";
 import { opened, packed, type Shared } from "./share";
 import { Side } from "./side";
-import type { Hello, Trouble } from "./types";
-
-/** The longest file that is read (bytes). */
-const LONGEST = 1 << 20;
+import type { Hello, Opened, Trouble } from "./types";
 
 /** After the last change, so long (ms) until the comparison begins. */
 const PAUSE = 100;
@@ -24,6 +22,11 @@ byId("theme").addEventListener("click", () => {
 
 const source = document.getElementById("engine")?.textContent?.trim() ?? "";
 let makeEngine: () => Engine = () => new ServerEngine();
+/** The engine that ranks, and those that make runs for it; behind `serve` the program has threads of its own. */
+let makeRanker: () => [Engine, Crew | null] = () => [makeEngine(), null];
+
+/** Workers that make runs, at most: each takes some tens of MB. */
+const CREW = 4;
 
 let hello: Hello;
 const sides: Side[] = [];
@@ -37,6 +40,15 @@ const controls = new Controls(() => changed());
 const choice = new Choice(() => changed());
 byId("controls").append(controls.element);
 byId("mechanisms").append(choice.element);
+
+/** Says at the field of the file what is wrong with it; `null`: nothing. */
+function tellOfFile(words: string | null) {
+  const place = byId("file-wrong");
+  place.hidden = words === null;
+  place.textContent = words ?? "";
+  byId("file").setAttribute("aria-invalid", String(words !== null));
+  if (words) say(words);
+}
 
 function tell(trouble: Trouble | null) {
   const atField = controls.fail(trouble);
@@ -57,6 +69,8 @@ function changed() {
 }
 
 async function remember() {
+  // Files that came with a scenario are too long for an address.
+  if (sides.some((side) => side.file.files?.length)) return history.replaceState(null, "", location.pathname + location.search);
   const shared: Shared[] = sides.map((side) => {
     const example = hello.examples.find((one) => `${one.name}.toml` === side.file.name && one.text === side.file.toml);
     return { name: side.file.name, ...(example ? {} : { toml: side.file.toml }), set: [...side.moved.set].map(([path, value]) => `${path}=${value}`), only: [...side.chosen], load: side.moved.load };
@@ -65,17 +79,18 @@ async function remember() {
 }
 
 /** Reads a file into the active setting and compares. */
-async function load(name: string, toml: string, shared?: Shared) {
+async function load(file: Opened, shared?: Shared) {
   const side = sides[active];
   clearTimeout(pending);
-  side.file = { name, toml };
+  tellOfFile(null);
+  side.file = file;
   side.moved = { set: new Map(), load: 1 };
   for (const set of shared?.set ?? []) {
     const at = set.indexOf("=");
     if (at > 0) side.moved.set.set(set.slice(0, at), set.slice(at + 1));
   }
   if (shared?.load && shared.load > 0) side.moved.load = shared.load;
-  text.value = toml;
+  showFile(file);
   const checked = await side.check();
   if (!checked) return;
   tell(null);
@@ -84,10 +99,16 @@ async function load(name: string, toml: string, shared?: Shared) {
   await Promise.all([side.run(), remember()]);
 }
 
+function showFile(file: Opened) {
+  text.value = file.toml;
+  byId("capture").hidden = !file.about;
+  byId("capture-text").textContent = file.about ?? "";
+}
+
 /** Shows the controls of the active setting. */
 function panel() {
   const side = sides[active];
-  text.value = side.file.toml;
+  showFile(side.file);
   const example = hello.examples.find((one) => one.text === side.file.toml);
   examples.value = example?.name ?? "";
   if (side.checked) {
@@ -103,7 +124,8 @@ function panel() {
 }
 
 function addSide(title: string): Side {
-  const side: Side = new Side(makeEngine(), makeEngine(), title, (trouble) => { if (sides[active] === side) tell(trouble); });
+  const [ranker, crew] = makeRanker();
+  const side: Side = new Side(ranker, makeEngine(), crew, title, (trouble) => { if (sides[active] === side) tell(trouble); });
   sides.push(side);
   byId("sides").append(side.element);
   byId("sides").className = `sides n${sides.length}`;
@@ -124,18 +146,36 @@ async function second() {
   const first = sides[0];
   const other = addSide("B");
   active = 1;
-  await load(first.file.name, first.file.toml, { name: first.file.name, set: [...first.moved.set].map(([path, value]) => `${path}=${value}`), only: [...first.chosen], load: first.moved.load });
+  await load(first.file, { name: first.file.name, set: [...first.moved.set].map(([path, value]) => `${path}=${value}`), only: [...first.chosen], load: first.moved.load });
   panel();
   other.element.scrollIntoView({ block: "nearest" });
 }
 
+/** How captures begin: pcapng; pcap in either byte order, with micro- or nanoseconds. */
+const CAPTURES = ["0a0d0d0a", "a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1"];
+
+async function isCapture(file: File): Promise<boolean> {
+  const head = new Uint8Array(await file.slice(0, 4).arrayBuffer());
+  return /\.(pcap|pcapng|cap|cvec)(\.gz|\.zst)?$/i.test(file.name) || CAPTURES.includes(Array.from(head, (byte) => byte.toString(16).padStart(2, "0")).join(""));
+}
+
 async function readFile(file: File) {
-  const capture = /\.(pcap|pcapng|cap)(\.gz|\.zst)?$/i.test(file.name);
   const size = `${(file.size / 1e6).toFixed(1)} MB`;
-  const refuse = (words: string) => tell({ message: words, text: words, file: file.name, line: 0, column: 0, key: "", help: [], memory: false });
-  if (capture) return refuse(`${file.name} (${size}) is a capture: make a scenario of it with \`fleetfoot import ${file.name}\`, and open that here`);
-  if (file.size > LONGEST) return refuse(`${file.name} has ${size}; a scenario file of more than 1 MB is not read here`);
-  await load(file.name, await file.text());
+  const side = sides[active];
+  tellOfFile(null);
+  if (!await isCapture(file)) {
+    if (file.size > hello.most_text) return tellOfFile(`${file.name} has ${size}; a scenario file of more than 1 MB is not read here`);
+    return load({ name: file.name, toml: await file.text() });
+  }
+  if (file.size > hello.most_capture) return tellOfFile(`${file.name} (${size}) is a capture of more than ${hello.most_capture / 1e6} MB, the most that is read here: make a scenario of it with \`fleetfoot import ${file.name}\`, and open that behind \`fleetfoot serve\``);
+  try {
+    const imported = await side.read(file.name, new Uint8Array(await file.arrayBuffer()));
+    if (!imported || side !== sides[active]) return;
+    const { name, toml, files, summary, fit, damage } = imported;
+    await load({ name, toml, files, about: [damage ? `It was read up to ${damage}. What came before is imported.\n` : "", summary, fit ?? ""].filter(Boolean).join("\n") });
+  } catch (error) {
+    tellOfFile(error instanceof Refused ? error.trouble.message : String(error));
+  }
 }
 
 async function start() {
@@ -143,7 +183,13 @@ async function start() {
   if (matchMedia("(max-width: 60rem)").matches) byId<HTMLDetailsElement>("knobs").open = false;
   if (source) {
     const module = await WebAssembly.compile(await unpacked(source));
-    makeEngine = () => new WorkerEngine(module);
+    const own = () => new WorkerEngine(module);
+    const count = Math.min(CREW, navigator.hardwareConcurrency || 1);
+    makeEngine = own;
+    makeRanker = () => {
+      const ranker = own();
+      return [ranker, count > 1 ? new Crew(ranker, own, count) : null];
+    };
   }
   addSide("A");
   const engine = makeEngine();
@@ -152,7 +198,7 @@ async function start() {
   examples.replaceChildren(h("option", { value: "" }, "a file of mine"), ...hello.examples.map((one) => h("option", { value: one.name }, one.name.replaceAll("-", " "))));
   examples.addEventListener("change", () => {
     const example = hello.examples.find((one) => one.name === examples.value);
-    if (example) void load(`${example.name}.toml`, example.text);
+    if (example) void load({ name: `${example.name}.toml`, toml: example.text });
   });
   const picker = byId<HTMLInputElement>("file");
   picker.addEventListener("change", () => { if (picker.files?.[0]) void readFile(picker.files[0]); picker.value = ""; });
@@ -164,15 +210,19 @@ async function start() {
     const file = event.dataTransfer?.files[0];
     if (file) void readFile(file);
   });
-  byId("apply").addEventListener("click", () => void load(sides[active].file.name, text.value));
-  byId("reset").addEventListener("click", () => void load(sides[active].file.name, sides[active].file.toml));
+  byId("apply").addEventListener("click", () => void load({ ...sides[active].file, toml: text.value }));
+  byId("reset").addEventListener("click", () => void load(sides[active].file));
   byId("second").addEventListener("click", () => void second());
+  const said = (words: string) => {
+    say(words);
+    byId("share").textContent = words;
+    setTimeout(() => { byId("share").textContent = "Copy link"; }, 2500);
+  };
   byId("share").addEventListener("click", async () => {
     await remember();
+    if (!location.hash) return said("A capture fits into no link");
     const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
-    say(copied ? "The link is copied" : "The link stands in the address bar");
-    byId("share").textContent = copied ? "Link copied" : "Link is in the address bar";
-    setTimeout(() => { byId("share").textContent = "Copy link"; }, 2500);
+    said(copied ? "Link copied" : "Link is in the address bar");
   });
   const given = document.getElementById("given")?.textContent;
   const file = given ? (JSON.parse(given) as { name: string; toml: string } | null) : null;
@@ -183,7 +233,7 @@ async function start() {
     active = index;
     const example = one && hello.examples.find((example) => `${example.name}.toml` === one.name);
     const begin = one ? { name: one.name, toml: one.toml ?? example?.text ?? home.toml } : (file ?? home);
-    const loading = load(begin.name, begin.toml, one ?? undefined);
+    const loading = load(begin, one ?? undefined);
     if (shared && index + 1 < shared.length) await loading;
   }
   active = 0;

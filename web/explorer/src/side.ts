@@ -1,5 +1,6 @@
 // One setting and what was found for it.
 
+import type { Crew } from "./crew";
 import { about, h, type Child } from "./page";
 import { Refused, Stopped, type Engine } from "./engine";
 import { settings, type Moved } from "./controls";
@@ -7,13 +8,16 @@ import { answer, chart, described, drawing, paste, ranking, rankingCsv, say, tur
 import { saveFile, savers } from "./save";
 import { sequence } from "./sequence";
 import { series } from "./series";
-import type { Checked, Compared, Described, Estimate, Progress, Traced, Trouble } from "./types";
+import type { Checked, Compared, Described, Estimate, Imported, Opened, Progress, Traced, Trouble } from "./types";
 
 const BASELINE = "as described";
 const GREY = "#808790", BLUE = "#0072B2";
 
-/** Seeds of the first look, and of the next. */
-const LOOKS = [1, 3];
+/** Seeds of the first look, and of the next ones: where one engine makes all runs, and where several do. */
+const LOOKS = [1, 3], LOOKS_OF_CREW = [1, 2, 5];
+
+/** So long (ms) what ranks may finish what it does when the setting changes. */
+const PATIENCE = 500;
 
 /** A whole comparison that takes longer (s) is begun only when the reader says so. */
 const LONG = 60;
@@ -23,7 +27,7 @@ const LONG_LOOK = 10;
 
 export class Side {
   readonly element = h("section", { class: "side" });
-  file = { name: "home-line.toml", toml: "" };
+  file: Opened = { name: "home-line.toml", toml: "" };
   moved: Moved = { set: new Map(), load: 1 };
   chosen = new Set<string>();
   checked: Checked | null = null;
@@ -39,34 +43,69 @@ export class Side {
   private connection: { group?: string; number?: number } = {};
   private looked = "";
   private turn = 0;
+  /** Seeds that the ranking shown has, and that the last one will have. */
   private seeds = 0;
+  private wanted = 0;
   private measured = 0;
 
-  constructor(private readonly engine: Engine, private readonly looker: Engine, readonly title: string, private readonly trouble: (trouble: Trouble | null) => void) {
+  constructor(private readonly engine: Engine, private readonly looker: Engine, private readonly crew: Crew | null, readonly title: string, private readonly trouble: (trouble: Trouble | null) => void) {
     this.element.append(this.status, this.body);
+  }
+
+  /** Gives up what is asked. */
+  private quit() {
+    // Where others make the runs it is busy for moments only, and it has all that were made.
+    this.engine.stop(this.crew ? PATIENCE : 0);
+    this.crew?.stop();
+    this.looker.stop();
   }
 
   /** The scenario as it is asked for. */
   described(): Described {
-    return { ...this.file, set: settings(this.moved, this.checked?.controls ?? []) };
+    return { ...this.own(), set: settings(this.moved, this.checked?.controls ?? []) };
   }
 
   /** What every figure says of itself. */
   private readonly caption = () => `${this.checked?.title ?? ""}${this.described().set.length ? `, ${this.described().set.join(", ")}` : ""} · ${this.compared?.page.seeds ?? "1 seed"} · Fleetfoot`;
 
+  /** The file as the engine reads it. */
+  private own() {
+    const { name, toml, files } = this.file;
+    return { name, toml, files };
+  }
+
   /** Reads the file anew. */
   async check(): Promise<Checked | null> {
     const turn = ++this.turn;
-    this.engine.stop();
+    this.quit();
     try {
       // The file as it stands: the controls are about its own values.
-      const checked = await this.engine.ask<Checked>({ do: "check", ...this.file, set: [] });
+      const checked = await this.engine.ask<Checked>({ do: "check", ...this.own(), set: [] });
       if (turn !== this.turn) return null;
       this.checked = checked;
       return checked;
     } catch (error) {
       this.fail(error, turn);
       return null;
+    }
+  }
+
+  /** Makes a scenario of a capture; `null`: it was stopped. */
+  async read(name: string, capture: Uint8Array<ArrayBuffer>): Promise<Imported | null> {
+    const turn = ++this.turn;
+    this.quit();
+    this.element.setAttribute("aria-busy", "true");
+    this.working(`Reading ${name}…`, turn);
+    try {
+      const imported = await this.engine.ask<Imported>({ do: "import", name }, (progress) => {
+        if (progress.step && progress.total) this.working(`${name}: ${progress.step}${progress.unit === "runs" ? `, ${progress.done} of ${progress.total}` : ""}`, turn, (progress.done ?? 0) / progress.total);
+      }, capture);
+      return turn === this.turn ? imported : null;
+    } catch (error) {
+      if (error instanceof Stopped || turn !== this.turn) return null;
+      this.element.removeAttribute("aria-busy");
+      this.status.replaceChildren(h("span", { class: "wrong" }, "Nothing was read: see the message at the file."));
+      throw error;
     }
   }
 
@@ -77,33 +116,54 @@ export class Side {
   /** Compares anew: a first look with one seed, then with more. */
   async run() {
     const turn = ++this.turn;
-    this.engine.stop();
-    this.looker.stop();
+    this.quit();
     this.trouble(null);
     const wanted = Math.max(1, Math.min(10, this.checked?.seeds ?? 10));
     this.element.setAttribute("aria-busy", "true");
     this.working("Looking…", turn);
     try {
       if (!this.chosen.size) throw new Refused({ message: "choose at least one mechanism to compare with", text: "", file: "", line: 0, column: 0, key: "", help: [], memory: false });
+      let looks = [...(this.crew ? LOOKS_OF_CREW : LOOKS).filter((seeds) => seeds < wanted), wanted];
+      const progress = (seeds: number) => (progress: Progress) => this.progress(progress, seeds, turn);
+      const request = (seeds: number) => this.request(seeds, seeds !== wanted);
+      if (this.crew) {
+        this.crew.first = this.shown;
+        // The runs of the baseline, with all seeds, while the engine that ranks estimates how long all of it takes.
+        // Where all runs are there it is shown at once.
+        if (!await this.crew.ahead(this.request(wanted, true))) looks = [wanted];
+      }
       const estimate = await this.engine.ask<Estimate>({ do: "estimate", ...this.request(1, true) });
       if (turn !== this.turn) return;
       if (estimate.seconds !== null && estimate.seconds > LONG_LOOK) {
+        this.crew?.stop();
         await this.agreed(`One seed of ${estimate.variants} variants takes about ${about(estimate.seconds)} here.`, turn);
       }
-      for (const seeds of [...LOOKS.filter((seeds) => seeds < wanted), wanted]) {
+      let begin = performance.now();
+      await this.crew?.prepare(request(looks[0]), progress(looks[0]));
+      for (const [index, seeds] of looks.entries()) {
         const last = seeds === wanted;
         if (last && this.measured) {
-          const left = this.measured * seeds * (this.seeds > 0 ? 2 : 1);
-          if (left > LONG) await this.agreed(`All ${wanted} seeds take about ${about(left)} more.`, turn);
+          const left = this.measured * (this.crew ? 2 * wanted - this.seeds : seeds * (this.seeds > 0 ? 2 : 1));
+          if (left > LONG) {
+            this.crew?.stop();
+            await this.agreed(`All ${wanted} seeds take about ${about(left)} more.`, turn);
+          }
         }
-        const begin = performance.now();
-        const compared = await this.engine.ask<Compared>({ do: "compare", ...this.request(seeds, !last) }, (progress) => this.progress(progress, seeds, turn));
+        if (!this.crew) begin = performance.now();
+        else if (index > 0) await this.crew.prepare(request(seeds), progress(seeds));
         if (turn !== this.turn) return;
-        if (compared.computed > 0) this.measured = (performance.now() - begin) / 1e3 / Math.max(1, seeds - this.seeds);
+        // The next runs are made while these are ranked and shown.
+        if (this.crew && !last) this.crew.ahead(request(looks[index + 1])).catch(() => undefined);
+        const compared = await this.engine.ask<Compared>({ do: "compare", ...request(seeds) }, progress(seeds));
+        if (turn !== this.turn) return;
+        const took = (performance.now() - begin) / 1e3;
+        if (this.crew) this.measured = took / seeds;
+        else if (compared.computed > 0) this.measured = took / Math.max(1, seeds - this.seeds);
         this.seeds = seeds;
+        this.wanted = wanted;
         this.compared = compared;
         this.show(last);
-        if (seeds === 1 || (last && this.looked !== this.shown)) void this.look();
+        if (seeds === looks[0] || (last && this.looked !== this.shown)) void this.look();
       }
       this.seeds = 0;
       this.measured = 0;
@@ -118,8 +178,7 @@ export class Side {
   /** Ends what is running; what is there stays. */
   stop() {
     this.turn++;
-    this.engine.stop();
-    this.looker.stop();
+    this.quit();
     this.element.removeAttribute("aria-busy");
     this.status.replaceChildren(h("span", {}, this.compared ? `Stopped: what is shown has ${this.compared.page.seeds}.` : "Stopped."), h("button", { type: "button", click: () => void this.run() }, "Go on"));
   }
@@ -162,6 +221,7 @@ export class Side {
 
   private fail(error: unknown, turn: number) {
     if (error instanceof Stopped || turn !== this.turn) return;
+    this.crew?.stop();
     const trouble: Trouble = error instanceof Refused ? error.trouble : { message: String(error), text: String(error), file: "", line: 0, column: 0, key: "", help: [], memory: false };
     this.element.removeAttribute("aria-busy");
     this.status.replaceChildren(h("span", { class: "wrong" }, "Nothing was run: see the message at the setting."));
@@ -180,9 +240,10 @@ export class Side {
     const open = (name: string) => { this.picked = true; this.shown = name; this.connection = {}; this.show(last); void this.look(); };
     const command = compared.command;
     const parts: Child[] = [
-      h("p", { class: "eyebrow" }, h("span", { class: "letter" }, `${this.title}: `), this.checked?.title ?? ""),
+      h("p", { class: "eyebrow" }, h("span", { class: "letter" }, `${this.title}: `), this.checked?.title ?? "",
+        h("span", { class: "seeds", title: "The same network with other random numbers; every number below is of so many" }, last ? page.seeds : `${page.seeds} so far, of ${this.wanted}`)),
       answer(page, "h2"),
-      h("section", { "aria-label": "Ranking" }, h("h3", { class: "part" }, "Ranking"), ranking(page, this.shown, open)),
+      h("section", { "aria-label": "Ranking" }, h("h3", { class: "part" }, `Ranking, ${last ? page.seeds : `${page.seeds} of ${this.wanted}`}`), ranking(page, this.shown, open)),
       turnOn(page),
       ...charts(["change", "distribution"]),
       this.packets,
@@ -214,6 +275,8 @@ export class Side {
     try {
       const { toml } = await this.looker.ask<Checked>({ do: "check", ...this.described() });
       saveFile(this.file.name.replace(/[^\w.-]/g, "-"), toml, "application/toml");
+      // Under the names that stand in the scenario.
+      for (const beside of this.file.files ?? []) saveFile(beside.name, beside.text, "text/plain");
     } catch (error) {
       this.fail(error, this.turn);
     }

@@ -1,7 +1,16 @@
 // What the engine answers; see crates/web.
 
+/** A file that a scenario names. */
+export interface Beside { name: string; text: string }
+
+/** A scenario file, the files that it names if they came with it, and what is known of where they are from. */
+export interface Opened { name: string; toml: string; files?: Beside[]; about?: string }
+
 /** A scenario and what is changed in it. */
-export interface Described { name: string; toml: string; set: string[] }
+export interface Described { name: string; toml: string; files?: Beside[]; set: string[] }
+
+/** The scenario of a capture, and what the program says of it. */
+export interface Imported { name: string; toml: string; files: Beside[]; summary: string; fit: string | null; damage: string | null }
 
 /** A value that can be moved. */
 export interface Control {
@@ -31,7 +40,7 @@ export interface Checked {
 }
 
 export interface Mechanism { name: string; family: string; document: string; source: string; turn_on: string }
-export interface Hello { fleetfoot: string; commit: string; examples: { name: string; text: string }[]; mechanisms: Mechanism[] }
+export interface Hello { fleetfoot: string; commit: string; examples: { name: string; text: string }[]; mechanisms: Mechanism[]; most_text: number; most_capture: number }
 export interface Estimate { runs: number; variants: number; seconds: number | null }
 
 export interface Row {
@@ -62,7 +71,7 @@ export interface Connection { number: number; start_s: number; span_s: number; s
 export interface Traced { waits: Wait[]; groups: string[]; group?: string; number?: number; connections: Connection[]; diagram: Diagram | null }
 
 /** Progress of a comparison. */
-export interface Progress { step?: string; done?: number; total?: number; variant?: string; seed?: number; at_s?: number; end_s?: number }
+export interface Progress { step?: string; done?: number; total?: number; unit?: string; variant?: string; seed?: number; at_s?: number; end_s?: number }
 
 /** The program's message, and its place. */
 export interface Trouble { message: string; text: string; file: string; line: number; column: number; key: string; help: string[]; memory: boolean }

@@ -1,5 +1,6 @@
 // Opens the explorer in the system's Chromium. EXPLORER: the file of `make explorer`, or the address of `fleetfoot serve`.
-// PROGRAM: the program, whose numbers are compared. CHROMIUM: the browser. SHOTS: a folder for screenshots. LONG: also what takes minutes.
+// PROGRAM: the program, PYTHON: an interpreter with the package, whose numbers are compared. CHROMIUM: the browser. SHOTS: a folder for screenshots.
+// LONG: also what takes minutes. FLEETFOOT_BLESS: takes the pictures of the documents.
 import AxeBuilder from "@axe-core/playwright";
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -7,8 +8,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { executablePath, options as browserOptions } from "../../chromium.mjs";
+import { check, LOOKS, nameOf, take, taken } from "../../pictures.mjs";
 
 const given = process.env.EXPLORER ?? "../../explorer.html";
 const served = /^http/.test(given);
@@ -18,6 +21,7 @@ const PATIENCE = 240_000;
 let browser, folder;
 
 // A run of this takes a few milliseconds, so that the tests are about the page.
+const CAPTURE = fileURLToPath(new URL("../../../crates/lab/tests/captures/pages-at-client.pcap", import.meta.url));
 const SMALL = readFileSync(new URL("../../../crates/web/tests/small.toml", import.meta.url), "utf8");
 
 before(async () => {
@@ -66,6 +70,9 @@ function timeless(text) {
   return JSON.stringify(document, null, 1);
 }
 
+// The result of the page for `small.toml`, and the mechanisms that it compared.
+let shownResult = null, shownOnly = "";
+
 test("opens with an answer, and gives the numbers of the program", { skip }, async () => {
   const { context, page, problems } = await open({ acceptDownloads: true });
   const begin = Date.now();
@@ -75,6 +82,7 @@ test("opens with an answer, and gives the numbers of the program", { skip }, asy
   const text = await result(page);
   const command = await page.locator(".paste code").last().textContent();
   assert.match(command, /^fleetfoot compare small\.toml --only [\w,-]+ --seeds 3 --budget 0$/);
+  [shownResult, shownOnly] = [text, / --only ([\w,-]+)/.exec(command)[1]];
   if (process.env.PROGRAM) {
     const arguments_ = command.split(" ").slice(1).concat("--json", "--quiet", "--out", join(folder, "out"), "--force");
     const own = execFileSync(resolve(process.env.PROGRAM), arguments_, { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
@@ -84,6 +92,18 @@ test("opens with an answer, and gives the numbers of the program", { skip }, asy
   assert.ok(await page.locator(".sequence line").count() > 20);
   assert.deepEqual(problems, []);
   await context.close();
+});
+
+const PACKAGE = `
+import sys, fleetfoot
+print(fleetfoot.compare(sys.argv[1], only=sys.argv[2], seeds=3, budget=0).to_json(), end="")`;
+
+test("Python gives the same numbers", { skip: skip || (process.env.PYTHON ? false : "the Python package is not built here: scripts/python.sh") }, async (context) => {
+  assert.ok(shownResult, "the page gave a result");
+  const own = execFileSync(process.env.PYTHON, ["-c", PACKAGE, "small.toml", shownOnly], { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28 });
+  const [of, here] = [own, shownResult].map((text) => JSON.parse(text).commit);
+  if (of !== here) return context.skip(`the Python package was built from another commit (${of}, not ${here}): scripts/python.sh`);
+  assert.equal(timeless(own), timeless(shownResult));
 });
 
 for (const [name, width, colorScheme] of [["light", 1280, "light"], ["dark", 1280, "dark"], ["phone", 390, "light"], ["phone-dark", 390, "dark"]]) {
@@ -152,8 +172,17 @@ test("mistakes are told at their place, and nothing freezes", { skip }, async ()
   await page.waitForFunction(() => document.getElementById("message").textContent.includes("noise.toml"));
   const large = join(folder, "large.pcap");
   writeFileSync(large, Buffer.alloc(100_000_000));
+  const field = page.locator("#file-wrong:visible");
   await page.setInputFiles("#file", large);
-  await page.waitForFunction(() => document.getElementById("message").textContent.includes("large.pcap (100.0 MB)"));
+  await page.waitForFunction(() => document.getElementById("file-wrong").textContent.includes("large.pcap (100.0 MB) is a capture of more than 64 MB"));
+  assert.equal(await page.locator("#file").getAttribute("aria-invalid"), "true");
+  // As long as one may be, and nothing in it: it is read while the page goes on.
+  await page.setInputFiles("#file", { name: "noise.pcap", mimeType: "", buffer: Buffer.alloc(40_000_000, 7) });
+  await page.waitForFunction(() => document.getElementById("file-wrong").textContent === "noise.pcap: it is neither pcap nor pcapng, nor a file of connection vectors");
+  const cut = readFileSync(CAPTURE).subarray(0, 20);
+  await page.setInputFiles("#file", { name: "cut.cap", mimeType: "", buffer: cut });
+  await page.waitForFunction(() => document.getElementById("file-wrong").textContent === "cut.cap: it is pcap, but its header is damaged or cut off");
+  assert.equal(await field.count(), 1);
   await page.locator("#edit").evaluate((details) => { details.open = true; });
   for (const [from, to, told] of [
     ["kind = \"bulk\"", "kind = \"bulk\"\ncount = 900000000", /900000000 is out of range/],
@@ -163,6 +192,33 @@ test("mistakes are told at their place, and nothing freezes", { skip }, async ()
     await page.locator("#apply").click();
     await page.waitForFunction((words) => new RegExp(words).test(document.getElementById("message").textContent), told.source);
   }
+  await context.close();
+});
+
+test("a capture becomes the scenario that the program makes of it", { skip }, async () => {
+  const { context, page, problems } = await open({ acceptDownloads: true });
+  await small(page);
+  await page.setInputFiles("#file", CAPTURE);
+  await page.waitForFunction(() => document.querySelector(".eyebrow")?.textContent.includes("Traffic of pages-at-client.pcap"));
+  await ready(page);
+  assert.match(await page.locator("#capture-text").textContent(), /Fit: this scenario, replayed once, beside the recording/);
+  assert.equal(await page.evaluate(() => location.hash), "", "a capture fits into no link");
+  if (process.env.PROGRAM) {
+    const program = (...words) => execFileSync(resolve(process.env.PROGRAM), words, { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
+    program("import", resolve(CAPTURE), "--quiet", "--out", "pages-at-client.toml");
+    const made = (ending) => readFileSync(join(folder, `pages-at-client.${ending}`), "utf8");
+    assert.equal(await page.locator("#text").inputValue(), made("toml"));
+    const command = await page.locator(".paste code").last().textContent();
+    const own = program(...command.split(" ").slice(1), "--json", "--quiet", "--out", join(folder, "out"), "--force");
+    assert.equal(timeless(await result(page)), timeless(own));
+    const saved = [];
+    page.on("download", (download) => saved.push(download));
+    await page.getByRole("button", { name: "Scenario file" }).click();
+    for (let times = 0; saved.length < 2 && times < 100; times += 1) await page.waitForTimeout(50);
+    const vectors = saved.find((download) => download.suggestedFilename() === "pages-at-client.cvec");
+    assert.equal(readFileSync(await vectors.path(), "utf8"), made("cvec"));
+  }
+  assert.deepEqual(problems, []);
   await context.close();
 });
 
@@ -237,6 +293,17 @@ test("pictures and tables can be saved", { skip }, async () => {
   assert.match((await saved("Save queue as CSV")).toString(), /^variant,link,direction,time_s,mean_wait_s,longest_wait_s,dropped\nas described,/);
   assert.match((await saved("Scenario file")).toString(), /title = "A short line"/);
   await context.close();
+});
+
+test("the documents show the page as it is", { skip }, async () => {
+  for (const [width, colorScheme] of taken ? LOOKS : []) {
+    const { context, page } = await open({ viewport: { width, height: width > 500 ? 860 : 800 }, colorScheme });
+    await ready(page);
+    await page.waitForSelector(".sequence");
+    await take(page, nameOf("explorer", width, colorScheme));
+    await context.close();
+  }
+  check("explorer");
 });
 
 test("memory stays bounded over 200 changes", { skip: skip || (process.env.LONG ? false : "only in the long tests") }, async () => {
