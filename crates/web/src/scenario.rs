@@ -37,7 +37,7 @@ pub struct Beside {
 pub const MOST_TEXT: usize = 1 << 20;
 
 /// What all files that a scenario names may have, of those that come with it (bytes).
-pub const MOST_FILES: usize = 64 << 20;
+pub const MOST_FILES: usize = 32 << 20;
 
 impl Described {
     /// Reads and checks it. The files that came with it are there as long as the folder lives.
