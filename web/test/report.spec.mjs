@@ -1,5 +1,6 @@
 // Opens a report in the system's Chromium: no error, charts drawn, dark mode, narrow screen, tables without JavaScript.
 // REPORT: the report (default: the one the Rust tests write). CHROMIUM: the browser. SHOTS: a folder for screenshots.
+// FLEETFOOT_BLESS: takes the pictures of the documents.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,6 +8,7 @@ import { resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 import { executablePath, options as browserOptions } from "../chromium.mjs";
+import { check, LOOKS, nameOf, take, taken } from "../pictures.mjs";
 
 const report = resolve(process.env.REPORT ?? "../target/tmp/report/report.html");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -238,4 +240,13 @@ test("says everything in tables without JavaScript", { skip }, async () => {
   await folded.click();
   assert.ok(await page.locator("details.fold[open]").count() > 0, "what is folded opens");
   await context.close();
+});
+
+test("the documents show the report as it is", { skip }, async () => {
+  for (const [width, colorScheme] of taken ? LOOKS : []) {
+    const { context, page } = await open({ viewport: { width, height: width > 500 ? 900 : 800 }, colorScheme });
+    await take(page, nameOf("report", width, colorScheme));
+    await context.close();
+  }
+  check("report");
 });
