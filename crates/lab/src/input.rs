@@ -84,7 +84,7 @@ pub(crate) fn provide(name: &str, bytes: &[u8]) {
 }
 
 /// Files in memory for as long as this lives, in a folder of their own: what stands there is read and written as on disk
-/// ([`open`], [`write`]), on machines that have no disk too.
+/// ([`open`], [`write()`]), on machines that have no disk too.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
