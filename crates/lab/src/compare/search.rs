@@ -447,10 +447,7 @@ mod tests {
     fn a_smaller_win_that_holds_everywhere_stands_in_for_a_larger_one_that_does_not() {
         // At half the rate a window of 20 is as good as one of 10, one of 40 is so always, and one of 3 saves a tenth everywhere.
         let elsewhere = |spec: &Spec, stop: &AtomicBool| -> Result<RunOutput, String> {
-            let slow = spec
-                .links
-                .iter()
-                .any(|link| matches!(link.rate, LinkRate::Constant(rate) if rate.bps() == 5_000_000));
+            let slow = is_slow(spec);
             let window = spec.groups[0].sender.initial_window;
             let mut spec = spec.clone();
             if slow && window == InitialWindow::Segments(20) || window == InitialWindow::Segments(40) {
@@ -481,10 +478,7 @@ mod tests {
     fn what_does_not_hold_near_the_network_is_not_recommended() {
         // At half the rate windows of 20 and 40 take longer.
         let elsewhere = |spec: &Spec, stop: &AtomicBool| -> Result<RunOutput, String> {
-            let slow = spec
-                .links
-                .iter()
-                .any(|link| matches!(link.rate, LinkRate::Constant(rate) if rate.bps() == 5_000_000));
+            let slow = is_slow(spec);
             // Nothing is a win there, and a window of 20 costs something.
             match spec.groups[0].sender.initial_window {
                 window if slow => without_windows(spec, stop).map(|output| match window {
@@ -509,10 +503,7 @@ mod tests {
     fn where_nothing_saves_time_near_the_network_what_costs_nothing_stands() {
         // At half the rate no window changes anything.
         let elsewhere = |spec: &Spec, stop: &AtomicBool| -> Result<RunOutput, String> {
-            let slow = spec
-                .links
-                .iter()
-                .any(|link| matches!(link.rate, LinkRate::Constant(rate) if rate.bps() == 5_000_000));
+            let slow = is_slow(spec);
             if slow {
                 without_windows(spec, stop)
             } else {
@@ -531,6 +522,12 @@ mod tests {
             answer.contains("With bottleneck rate x 0.5 nothing tried saves time, and this costs nothing."),
             "{answer}"
         );
+    }
+
+    /// Whether it is the network with half the rate.
+    fn is_slow(spec: &Spec) -> bool {
+        let half = |rate: &LinkRate| matches!(rate, LinkRate::Constant(rate) if rate.bps() == 5_000_000);
+        spec.links.iter().any(|link| half(&link.rate))
     }
 
     /// The made-up results as if every window were ten.

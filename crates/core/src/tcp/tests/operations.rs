@@ -132,7 +132,7 @@ fn compare(name: &str, config: &Config, seed: u64, mode: Mode) -> Result<(), Str
     let mut with = pair(config, seed, true);
     let mut without = pair(config, seed, false);
     let mut history: Vec<String> = Vec::new();
-    let mut waits = false;
+    let (mut waits, mut models) = (false, Models::default());
     for step in 0..700 {
         let end = if rng.below(2) == 0 { End::A } else { End::B };
         let op = rng.below(100);
@@ -227,7 +227,6 @@ fn compare(name: &str, config: &Config, seed: u64, mode: Mode) -> Result<(), Str
         } else if op < 96 {
             // Packed and woken, on one side only.
             let c = with.connection(end);
-            let mut models = Models::default();
             if let Some(resting) = c.rest(&mut models) {
                 let config = Arc::clone(c.config());
                 *c = resting.wake(&models, &config);
