@@ -6,6 +6,8 @@ use fleetfoot_lab::input::Folder;
 use fleetfoot_lab::scenario::{Resolved, Scenario, Setting};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::path::Path;
 
 /// A scenario and what is changed in it.
 #[derive(Clone, Debug, Deserialize)]
@@ -54,6 +56,14 @@ impl Described {
             return Err(Failure::new(format!(
                 "{}: its files of {beside} bytes are longer than {MOST_FILES}, the most that the explorer reads",
                 self.name
+            )));
+        }
+        // A path would name another place, which others may read.
+        let beside = |file: &&Beside| Path::new(&file.name).file_name() == Some(OsStr::new(&file.name));
+        if let Some(file) = self.files.iter().find(|file| !beside(file)) {
+            return Err(Failure::new(format!(
+                "{}: `{}` is no name of a file: one part of a path, without `/`",
+                self.name, file.name
             )));
         }
         let files = self.files.iter();

@@ -56,6 +56,13 @@ fn a_mistake_has_its_place() {
             .as_str()
             .is_some_and(|words| words.contains("bananas"))
     );
+    for name in ["/etc/hosts", "../small.toml", "a/b", ""] {
+        let mut beside = small(&[]);
+        beside["do"] = json!("check");
+        beside["files"] = json!([{ "name": name, "text": "" }]);
+        let message = asked(&beside)["error"]["message"].to_string();
+        assert!(message.contains("is no name of a file"), "{name}: {message}");
+    }
     let mut moved = small(&["network.bottleneck.queue.limit=-3 packets"]);
     moved["do"] = json!("check");
     let told = asked(&moved);
