@@ -1,6 +1,7 @@
 //! Histograms of per-packet values with three significant digits; number, sum, smallest and largest are exact.
 //!
-//! A histogram that saw only zeros, which links that never queue are full of, owns no memory.
+//! A histogram that saw only zeros, which links that never queue are full of, owns no memory. One to which nothing is added any more
+//! can be packed: it then holds only the classes that have counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +10,10 @@ use serde::{Deserialize, Serialize};
 #[serde(from = "Counts", into = "Counts")]
 pub struct Histogram {
     sum: u128,
-    /// Counts by class.
+    /// Counts by class; empty when packed.
     table: Vec<u64>,
+    /// Classes with their counts, ascending; empty unless packed.
+    packed: Box<[(u32, u64)]>,
     /// Zeros that are not in the table: all that came before another value.
     zeros: u64,
     max: u64,
@@ -39,20 +42,31 @@ impl Histogram {
 
     /// Adds everything that `other` counted.
     pub fn merge(&mut self, other: &Histogram) {
-        self.zeros += other.zeros;
+        self.zeros += other.zeros();
         self.sum += other.sum;
         self.max = self.max.max(other.max);
-        if self.table.len() < other.table.len() {
-            self.table.resize(other.table.len(), 0);
+        for (class, count) in other.classes() {
+            self.add_to(class, count);
         }
-        for (own, count) in self.table.iter_mut().zip(&other.table) {
-            *own += count;
+    }
+
+    /// Keeps only the classes that have counts. Adding a value later takes the table again.
+    pub fn pack(&mut self) {
+        if self.table.is_empty() {
+            return;
         }
+        let packed = self
+            .classes()
+            .map(|(class, count)| (class as u32, count))
+            .collect();
+        self.zeros = self.zeros();
+        self.packed = packed;
+        self.table = Vec::new();
     }
 
     /// Values that are not zero.
     pub fn non_zeros(&self) -> u64 {
-        self.table.iter().skip(1).sum()
+        self.classes().map(|(_, count)| count).sum()
     }
 
     /// Values that are zero.
@@ -110,7 +124,11 @@ impl Histogram {
 
     #[inline(always)]
     fn add(&mut self, value: u64, count: u64) {
-        let class = class_of(value);
+        self.add_to(class_of(value), count);
+    }
+
+    #[inline(always)]
+    fn add_to(&mut self, class: usize, count: u64) {
         if let Some(counter) = self.table.get_mut(class) {
             *counter += count;
         } else {
@@ -132,17 +150,26 @@ impl Histogram {
 
     /// To the end of the octave: a few allocations in a histogram's life.
     fn grow(&mut self, class: usize) {
-        self.table.resize((class / HALF as usize + 1) * HALF as usize, 0);
+        let packed = std::mem::take(&mut self.packed);
+        let last = packed
+            .iter()
+            .fold(class, |last, &(class, _)| last.max(class as usize));
+        self.table.resize((last / HALF as usize + 1) * HALF as usize, 0);
+        for (class, count) in packed {
+            self.table[class as usize] += count;
+        }
     }
 
     /// Classes beyond zero that have counts: largest value and count, ascending.
     fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.table
-            .iter()
-            .enumerate()
-            .skip(1)
-            .filter(|&(_, &count)| count > 0)
-            .map(|(class, &count)| (last_of(class), count))
+        self.classes().map(|(class, count)| (last_of(class), count))
+    }
+
+    /// Classes beyond zero that have counts, ascending.
+    fn classes(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let packed = self.packed.iter().map(|&(class, count)| (class as usize, count));
+        let table = self.table.iter().copied().enumerate().skip(1);
+        packed.chain(table.filter(|&(_, count)| count > 0))
     }
 }
 
@@ -166,14 +193,18 @@ impl From<Histogram> for Counts {
 
 impl From<Counts> for Histogram {
     fn from(Counts { counts, sum, max }: Counts) -> Histogram {
-        let mut histogram = Histogram::new();
-        for (value, count) in counts {
-            histogram.add(value, count);
+        let mut counts = counts.as_slice();
+        let mut zeros = 0;
+        if let [(0, count), rest @ ..] = counts {
+            (zeros, counts) = (*count, rest);
         }
+        let class = |&(value, count): &(u64, u64)| (class_of(value) as u32, count);
         Histogram {
             sum,
+            table: Vec::new(),
+            packed: counts.iter().map(class).collect(),
+            zeros,
             max,
-            ..histogram
         }
     }
 }
@@ -238,13 +269,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_sorted_samples(values in vec((any::<u64>(), 0_u32..64, 1_usize..4), 1..200), split in any::<proptest::sample::Index>()) {
+        fn agrees_with_sorted_samples(values in vec((any::<u64>(), 0_u32..64, 1_usize..4), 1..200), split in any::<proptest::sample::Index>(), pack in any::<(bool, bool, bool)>()) {
             let values: Vec<u64> = values.iter().flat_map(|&(bits, shift, repeat)| vec![bits >> shift.max(20); repeat]).collect();
             let (mut first, mut second) = (Histogram::new(), Histogram::new());
             let split = split.index(values.len());
             values[..split].iter().for_each(|&value| first.record(value));
             values[split..].iter().for_each(|&value| second.record(value));
+            if pack.0 {
+                second.pack();
+            }
+            if pack.1 {
+                first.pack();
+            }
             first.merge(&second);
+            if pack.2 {
+                let before = first.counts();
+                first.pack();
+                prop_assert!(first.table.is_empty());
+                prop_assert_eq!(first.counts(), before);
+            }
             let mut sorted = values.clone();
             sorted.sort_unstable();
             prop_assert_eq!(first.n(), sorted.len() as u64);

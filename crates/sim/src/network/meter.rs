@@ -107,7 +107,9 @@ impl Meter {
         self.queue_packets.record_zeros(idle);
     }
 
-    pub(crate) fn output(self) -> LinkOutput {
+    pub(crate) fn output(mut self) -> LinkOutput {
+        self.queue_delay.pack();
+        self.queue_packets.pack();
         let Rest {
             waited_at_edge: _,
             damaged,
