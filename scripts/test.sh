@@ -23,29 +23,46 @@ step() {
 }
 
 # Runs the function $1, which takes steps, beside what follows, until `beside_end` prints what it said and takes its table over.
+beside_ids=() beside_logs=()
 beside() {
-    beside_log=$(mktemp)
+    local log
+    log=$(mktemp)
     (
+        trap - EXIT INT TERM
         names=() seconds=() results=()
-        trap 'for i in "${!names[@]}"; do printf "%s\t%s\t%s\n" "${seconds[$i]}" "${results[$i]}" "${names[$i]}"; done >"$beside_log.table"' EXIT
+        trap 'for i in "${!names[@]}"; do printf "%s\t%s\t%s\n" "${seconds[$i]}" "${results[$i]}" "${names[$i]}"; done >"$log.table"' EXIT
         "$1"
-    ) >"$beside_log" 2>&1 &
-    beside_id=$!
-    trap 'kill $(pgrep -P "$beside_id") "$beside_id" 2>/dev/null; rm -f "$beside_log" "$beside_log.table"' EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
+    ) >"$log" 2>&1 &
+    beside_ids+=($!)
+    beside_logs+=("$log")
 }
 
+beside_kill() {
+    local id log
+    for id in "${beside_ids[@]}"; do kill $(pgrep -P "$id") "$id" 2>/dev/null; done
+    for log in "${beside_logs[@]}"; do rm -f "$log" "$log.table"; done
+}
+trap beside_kill EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
 beside_end() {
-    local took result name
-    wait "$beside_id"
-    cat "$beside_log"
-    while IFS=$'\t' read -r took result name; do
-        names+=("$name (beside)")
-        seconds+=("$took")
-        results+=("$result")
-        [ "$result" = ok ] || failed=1
-    done <"$beside_log.table"
+    local i took result name log
+    for i in "${!beside_ids[@]}"; do
+        log=${beside_logs[$i]}
+        wait "${beside_ids[$i]}"
+        cat "$log"
+        # One that was killed has no table.
+        [ -s "$log.table" ] || failed=1
+        while IFS=$'\t' read -r took result name; do
+            names+=("$name (beside)")
+            seconds+=("$took")
+            results+=("$result")
+            [ "$result" = ok ] || failed=1
+        done <"$log.table"
+        rm -f "$log" "$log.table"
+    done
+    beside_ids=() beside_logs=()
 }
 
 # The licences of what is linked into a wheel: fails when a library has none.
@@ -78,17 +95,17 @@ else
     echo "skipped: programs for the kernel (fleetfoot attach)"
 fi
 step "format" cargo fmt --all --check
-step "lints" cargo clippy --profile ci --workspace --all-targets --locked --quiet "${features[@]}" -- -D warnings
 step "build" cargo test --profile ci --workspace --locked --no-run --quiet "${features[@]}"
-step "tests" cargo test --profile ci --workspace --locked --no-fail-fast "${features[@]}"
-export FLEETFOOT_BUILT=1
-# What follows keeps one core busy at most times, and so does this. A plug-in is a crate of its own, for which libraries come from the build
-# above while the crates of this workspace are compiled again; fuzz targets are built with other flags.
+# Needs no test's result, and tests with real packets wait more than they compute: it takes what they leave. The first step calls no cargo, so
+# that the tests do not wait for its lock. A plug-in is a crate of its own, for which libraries come from the build above while the crates of
+# this workspace are compiled again; fuzz targets are built with other flags.
 apart() {
     local plugin=(--manifest-path examples/plugin/Cargo.toml)
-    step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
+    renice -n 19 "$BASHPID" >/dev/null
     # With debug assertions, so its figures are not those of a release; they grow with them.
     step "cost per packet" scripts/cost.sh "${CARGO_TARGET_DIR:-target}/ci/examples/bench_one" bench/limits-ci.csv
+    step "lints" cargo clippy --profile ci --workspace --all-targets --locked --quiet "${features[@]}" -- -D warnings
+    step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
     step "plug-in, format" cargo fmt "${plugin[@]}" --check
     step "plug-in" cargo test --profile ci --locked --quiet "${plugin[@]}" --target-dir "${CARGO_TARGET_DIR:-target}"
     step "fuzz targets" env FUZZ_RUNS="${FUZZ_RUNS:-5000}" scripts/fuzz.sh
@@ -96,14 +113,19 @@ apart() {
     step "bill of materials" bill_of_materials
 }
 beside apart
+step "tests" cargo test --profile ci --workspace --locked --no-fail-fast "${features[@]}"
+export FLEETFOOT_BUILT=1
+python_package() {
+    step "Python package" scripts/python.sh --quiet
+}
+beside python_package
 step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
 step "documentation site" scripts/site.sh --follow
 step "site in a browser" scripts/test-site.sh
-step "Python package" scripts/python.sh --quiet
+beside_end
 # Compares the numbers of the page with those of the Python package too.
 step "explorer in a browser" scripts/test-explorer.sh
-beside_end
 if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "long tests" cargo test --profile ci --workspace --locked "${features[@]}" -- --ignored
     step "distribution" scripts/dist-check.sh

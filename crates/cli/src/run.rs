@@ -80,11 +80,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         seeds: Some(arguments.seeds),
         ..Choice::default()
     };
-    let names: Vec<String> = scenario
-        .variants()
-        .iter()
-        .map(|variant| variant.name.clone())
-        .collect();
+    let names = scenario.variant_names();
     let Some(plan) = Plan::single(scenario, &choice)? else {
         return Err(Failure::usage(unknown_variant(
             arguments.variant.as_deref().unwrap_or(BASELINE),

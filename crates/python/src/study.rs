@@ -130,11 +130,7 @@ pub(crate) fn run(
         };
         let plan = Plan::single(scenario.clone(), &choice).map_err(|mistake| of_scenario(&mistake))?;
         let Some(plan) = plan else {
-            let names: Vec<String> = scenario
-                .variants()
-                .iter()
-                .map(|variant| variant.name.clone())
-                .collect();
+            let names = scenario.variant_names();
             return Err(usage(unknown_variant(
                 single.map_or(BASELINE, String::as_str),
                 &names,

@@ -52,11 +52,7 @@ pub(crate) fn trace(wanted: &Wanted, stop: &AtomicBool) -> Result<Value, Failure
         seeds: Some(1),
         ..Choice::default()
     };
-    let names: Vec<String> = scenario
-        .variants()
-        .iter()
-        .map(|variant| variant.name.clone())
-        .collect();
+    let names = scenario.variant_names();
     // As in a comparison: where queues stand in the baseline, there the mechanism is.
     let Some(plan) = placed(scenario, wanted, &choice)? else {
         return Err(Failure::new(unknown_variant(&wanted.variant, &names)));

@@ -64,7 +64,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
     if several && !untouched.is_empty() {
         notes.push(format!(
             "queues also stand where queue mechanisms were not asked to act: {}",
-            untouched.join(", ")
+            first_of(&untouched)
         ));
     }
     if several && !plan.standing.is_empty() && standing.is_empty() {
@@ -199,7 +199,15 @@ fn listed(counts: &[(&str, u64, u64)]) -> Option<String> {
     ))
 }
 
-/// Most counts that are listed one by one.
+/// Names one by one if they are few, else the first of them and how many there are beside.
+fn first_of(names: &[String]) -> String {
+    match names.split_at_checked(SHORT_LIST) {
+        Some((first, rest)) if !rest.is_empty() => format!("{} and {} more", first.join(", "), rest.len()),
+        _ => names.join(", "),
+    }
+}
+
+/// Most counts or names that are listed one by one.
 const SHORT_LIST: usize = 5;
 
 #[cfg(test)]
@@ -207,6 +215,17 @@ mod tests {
     use super::*;
     use crate::compare::Choice;
     use crate::scenario::Scenario;
+
+    #[test]
+    fn many_queues_are_cut_to_the_first_and_their_number() {
+        let names: Vec<String> = (1..=8).map(|number| format!("access {number}")).collect();
+        assert_eq!(first_of(&names[..2]), "access 1, access 2");
+        assert_eq!(first_of(&names[..5]), names[..5].join(", "));
+        assert_eq!(
+            first_of(&names),
+            "access 1, access 2, access 3, access 4, access 5 and 3 more"
+        );
+    }
 
     #[test]
     fn counts_of_many_variants_are_cut_to_the_first_the_fewest_and_the_most() {

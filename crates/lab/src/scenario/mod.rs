@@ -195,6 +195,11 @@ impl Scenario {
         &self.variants
     }
 
+    /// The names of its [`Scenario::variants`].
+    pub fn variant_names(&self) -> Vec<String> {
+        self.variants.iter().map(|variant| variant.name.clone()).collect()
+    }
+
     /// The files it was read from and those it names: what it extends, traces of links, lists of flows, recorded connections.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
