@@ -251,7 +251,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .turn_on("In no Linux release: the patches for RTO restart with net.ipv4.tcp_early_retrans=3. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rto_restart=true --set tcp.tail_loss_probe=draft --set tcp.rack=false (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("rack-tlp-restart", TailLoss, Sack, &[("tcp.rack", Flag(true)), ("tcp.tail_loss_probe", Text("rfc8985")), ("tcp.tail_loss_probe_restart", Flag(true)), ("tcp.learn_ack_delay", Flag(true))])
-        .document("RACK-TLP whose probe timer counts from when the earliest outstanding segment was sent, with an allowance for delayed ACKs that is learned: four times RTTVAR at most.", "Fleetfoot's own: RFC 8985 section 7.2 with the restart of Rajiullah et al., CCR 2015")
+        .document("RACK-TLP whose probe timer counts from when the earliest outstanding segment was sent, with an allowance for delayed ACKs that is learned: four times RTTVAR at most, the whole one after a probe in vain.", "Fleetfoot's own: RFC 8985 section 7.2 with the restart of Rajiullah et al., CCR 2015")
         .evidence("Measured here only (docs/tail-loss.md).")
         .turn_on("In no kernel: a change to tcp_schedule_loss_probe. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rack=true --set tcp.tail_loss_probe=rfc8985 --set tcp.tail_loss_probe_restart=true --set tcp.learn_ack_delay=true (docs/proxy.md)")
         .effort(Effort::OnlyHere),

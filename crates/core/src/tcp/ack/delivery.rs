@@ -291,8 +291,7 @@ impl Sender {
             && right == self.recovery.tlp_end
             && left < right
         {
-            self.recovery.tlp_end = 0; // RFC 8985 7.4.2: the probe was redundant
-            shared.stats.spurious_probes += 1;
+            self.recovery.on_redundant_probe(shared); // RFC 8985 7.4.2
         }
     }
 

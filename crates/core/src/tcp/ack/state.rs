@@ -27,6 +27,8 @@ pub(in crate::tcp) struct Recovery {
     /// End of the outstanding loss probe; 0: none.
     pub(super) tlp_end: u64,
     pub(super) tlp_is_retrans: bool,
+    /// A probe was in vain: acknowledgments come later than the samples had shown.
+    pub(super) probed_in_vain: bool,
     /// RACK's or early retransmit's pending deadline; `FAR_FUTURE`: none.
     pub(super) wait_until: Instant,
     /// End of the data that was out when the RTT estimator's round trip began: a sample is taken when it is acknowledged
@@ -97,6 +99,7 @@ impl Recovery {
             episode: Lazy::default(),
             tlp_end: 0,
             tlp_is_retrans: false,
+            probed_in_vain: false,
             wait_until: Instant::FAR_FUTURE,
             rtt_seq: 1,
             round_end: 0,

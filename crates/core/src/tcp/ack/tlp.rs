@@ -1,7 +1,7 @@
 //! The tail loss probe: when it is due, what it sends, what its acknowledgment shows.
 //!
 //! **Source.** RFC 8985 7; draft-dukkipati-tcpm-tcp-loss-probe-01; `tail_loss_probe_restart` counts from the earliest
-//! outstanding segment (Rajiullah et al., CCR 45(1), 2015).
+//! outstanding segment (Rajiullah et al., CCR 45(1), 2015); `learn_ack_delay` is Fleetfoot's own.
 //! **Deviations.** A restarted probe that is due is not put off by what is written at that very moment. One probe per episode in both variants, as Linux. Where the probe would come at the RTO, the probe is
 //! sent. On the wheel of Linux the timer has 2 ms more where several segments are out (`TCP_TIMEOUT_MIN_US`), but never comes
 //! after the RTO (`tcp_schedule_loss_probe`).
@@ -47,7 +47,7 @@ impl Recovery {
             (Some(srtt), TailLossProbe::Draft | TailLossProbe::Rfc8985) if !alone => {
                 srtt.saturating_mul(2) + least
             }
-            (Some(srtt), variant) => wait_of_one(shared, srtt, variant),
+            (Some(srtt), variant) => wait_of_one(shared, srtt, variant, self.probed_in_vain),
         };
         // As long as several are out and no sample comes, what leaves at this moment has the same timeout.
         if !alone && !config.tail_loss_probe_restart {
@@ -83,19 +83,26 @@ impl Recovery {
             self.tlp_end = 0; // the probe repaired a loss: one reduction
             return matches!(self.state, CaState::Open | CaState::Disorder);
         } else if !delivery.advanced && delivery.duplicate && delivery.sacked == 0 && !delivery.dsack {
-            self.tlp_end = 0; // both copies arrived
-            shared.stats.spurious_probes += 1;
+            self.on_redundant_probe(shared); // both copies arrived
         }
         false
+    }
+
+    /// Nothing was lost: the acknowledgment was late.
+    pub(super) fn on_redundant_probe(&mut self, shared: &mut Shared) {
+        self.tlp_end = 0;
+        self.probed_in_vain = true;
+        shared.stats.spurious_probes += 1;
     }
 }
 
 /// The probe timeout while one segment is out, whose acknowledgment the peer may delay.
 #[inline(never)]
-fn wait_of_one(shared: &Shared, srtt: Duration, variant: TailLossProbe) -> Duration {
+fn wait_of_one(shared: &Shared, srtt: Duration, variant: TailLossProbe, in_vain: bool) -> Duration {
     let config = &shared.config;
-    // RFC 8985 7.2 permits the value of the peer; what varies in the samples bounds what it has shown.
-    let ack_delay = if config.learn_ack_delay {
+    // RFC 8985 7.2 permits the value of the peer; what varies in the samples bounds what it has shown, until a probe was in vain: an
+    // acknowledgment that is delayed once in a while is forgotten by RTTVAR in between.
+    let ack_delay = if config.learn_ack_delay && !in_vain {
         config.max_ack_delay.min(shared.rtt.rttvar().saturating_mul(4))
     } else {
         config.max_ack_delay

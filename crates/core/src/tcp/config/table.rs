@@ -394,7 +394,7 @@ switches! {
             linux => millis(200), "tcp_schedule_loss_probe: TCP_RTO_MIN";
             rfc => millis(200), "RFC 8985 7.2; the delay a receiver of RFC 5681 may use";
         }
-        /// The allowance for delayed ACKs is at most four times RTTVAR: a peer that never delayed has shown none.
+        /// The allowance for delayed ACKs is at most four times RTTVAR, until a probe was in vain: a peer that never delayed has shown none.
         learn_ack_delay: bool as "learn_ack_delay" = {
             ns2 => false, "unused";
             linux_3_2 => false, "unused";

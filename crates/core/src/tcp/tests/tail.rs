@@ -377,6 +377,35 @@ fn with_restart_a_learned_delay_probes_sooner() {
     }
 }
 
+#[test]
+fn a_learned_delay_is_given_up_after_a_probe_in_vain() {
+    // RTT 40, RTTVAR 5, answers of nine segments, whose last ACK is delayed by 200. By the samples the probe leaves
+    // 2 * SRTT after the ninth, or soon after; from the second answer on all 200 are allowed, and nothing is sent in vain.
+    for restart in [false, true] {
+        let with = if restart { With::ProbeRestart } else { With::Probe };
+        for learn in [true, false] {
+            let mut config = config(with, 200);
+            config.rack = true;
+            config.fack = false;
+            config.tail_loss_probe = TailLossProbe::Rfc8985;
+            config.learn_ack_delay = learn;
+            let mut pair = Pair::established(&config, ms(20), ms(40), 10 * MSS, MSS as u32);
+            for answer in 0..10 {
+                pair.write_at(at(answer * 1000), End::A, 9 * MSS);
+            }
+            let (times, stats) = again(&mut pair, 12_000);
+            let expected = usize::from(learn);
+            assert_eq!(
+                times.len(),
+                expected,
+                "restart {restart}, learned {learn}: {times:?}"
+            );
+            assert_eq!((stats.spurious_probes as usize, stats.timeouts), (expected, 0));
+            assert_eq!(pair.taken, 90 * MSS);
+        }
+    }
+}
+
 /// The probe comes in place of an RTO that restart has brought forward (docs/design/endpoint.md#rtor-tlp).
 #[test]
 fn restart_brings_the_probe_forward_not_the_timeout() {
