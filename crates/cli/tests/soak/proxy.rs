@@ -708,10 +708,9 @@ fn serve(listener: &TcpListener, way: &Way) {
 
 fn answer(stream: &TcpStream, way: &Way) {
     prepare(stream);
-    let accepted = way.outages.now();
     let Some([number, kind, epoch, up, down]) = head(stream, way) else {
-        // A client whose proxy was killed before it could say what it wants.
-        assert!(accepted > 0, "a connection without a request");
+        // A client whose proxy was killed before it could say what it wants: before the connection came, or since.
+        assert!(way.outages.now() > 0, "a connection without a request");
         reset_at_close(stream);
         return;
     };
