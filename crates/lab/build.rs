@@ -1,5 +1,5 @@
 //! A fingerprint of everything that determines a run: the sources of the mechanisms, the simulator and this crate but for
-//! its reports, and the versions of the libraries. Kept runs carry it, so that none is reused after one of them changed.
+//! what evaluates runs and its reports, and the versions of the libraries. Kept runs carry it, so that none is reused after one of them changed.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -14,8 +14,11 @@ fn main() {
         println!("cargo::rerun-if-changed={}", path.display());
         collect(&path, &mut files);
     }
-    // What only shows runs does not change them.
-    files.retain(|path| !path.starts_with(here.join("src/report")));
+    // What only evaluates or shows runs does not change them.
+    for evaluates in ["experiment", "metrics", "report", "statistics"] {
+        let folder = here.join("src").join(evaluates);
+        files.retain(|path| !path.starts_with(&folder));
+    }
     files.sort();
     let mut hasher = DefaultHasher::new();
     for path in &files {

@@ -1,12 +1,14 @@
 //! Notes under a comparison: what bears on how far its figures can be trusted.
 
-use super::Plan;
+use super::{Plan, numbers};
+use crate::memory;
 use crate::metrics::GroupMetric;
 use crate::result::{Document, Group};
 use crate::run::Batch;
 use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::rng::Distribution;
-use fleetfoot_sim::spec::{GroupSpec, LinkRate, Losses};
+use fleetfoot_core::units::Bytes;
+use fleetfoot_sim::spec::{GroupSpec, LinkRate, Losses, TrafficKind};
 
 /// What a reader must know beside the figures, the most important first.
 pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
@@ -72,6 +74,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             "no queue stands in this network as described, so queue mechanisms have little to shorten",
         ));
     }
+    notes.extend((0..plan.described.groups.len()).filter_map(|index| buffer_bound(plan, document, index)));
     for (index, info) in plan.described.groups.iter().enumerate() {
         let counted = |count: fn(&Group) -> u64| -> Vec<(&str, u64, u64)> {
             document
@@ -109,6 +112,48 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
     }
     notes
 }
+
+/// That connections without an end send what their buffer holds in a round trip and no more, so that no line and no queue is what they wait for.
+fn buffer_bound(plan: &Plan, document: &Document, index: usize) -> Option<String> {
+    let group = &plan.described.spec.groups[index];
+    if group.traffic.kind() != TrafficKind::Bulk || group.relay.is_some() {
+        return None;
+    }
+    let name = |node: fleetfoot_sim::spec::NodeId| plan.described.spec.nodes[node.0 as usize].name.as_str();
+    let rtts = plan.described.base_rtts().iter();
+    let own = rtts.filter(|rtt| {
+        group
+            .pairs
+            .iter()
+            .any(|&(from, to)| (name(from), name(to)) == (&rtt.from, &rtt.to))
+    });
+    let rtt_s = own
+        .map(|rtt| rtt.rtt.as_secs_f64())
+        .reduce(f64::min)
+        .filter(|rtt| *rtt > 0.0)?;
+    let (sends, takes) = (group.sender.send_buffer, group.receiver.receive_buffer);
+    let (buffer, key) = match sends <= takes {
+        true => (sends, "send_buffer"),
+        false => (takes, "receive_buffer"),
+    };
+    let bound = Bytes::get(buffer) as f64 * 8.0 / rtt_s;
+    let goodput = document.variants.first()?.groups[index]
+        .goodput_bps
+        .as_ref()?
+        .mean;
+    (goodput >= NEAR_BOUND * bound).then(|| {
+        format!(
+            "{}: a connection sends no more than {} a round trip of {}, which is {} (`tcp.{key}`): it waits for acknowledgments, not for the line",
+            group.name,
+            memory::shown(buffer.get()),
+            numbers::seconds(rtt_s),
+            numbers::rate(bound),
+        )
+    })
+}
+
+/// A goodput from this share of what a buffer permits on shows that the buffer is what bounds it: start-up and headers take the rest.
+const NEAR_BOUND: f64 = 0.85;
 
 /// How late this machine was with the packets of runs in real time.
 fn lateness(plan: &Plan, batch: &Batch) -> Option<String> {

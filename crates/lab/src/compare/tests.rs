@@ -293,15 +293,29 @@ fn without_variants_every_mechanism_is_tried_or_has_a_reason() {
 #[test]
 fn a_single_variant_is_shown_with_its_own_queue() {
     let text = crate::testing::BUSY_LINE.replace("duration = \"20 s\"", "duration = \"4 s\"");
-    let scenario = Scenario::parse("home-line.toml", &text).expect("it is correct");
+    let comparison = played(&text, "dctcp");
+    let bottleneck = comparison.links.iter().find(|link| link.name == "bottleneck");
+    let bottleneck = bottleneck.expect("it has a bottleneck");
+    assert_eq!(bottleneck.queue, "codel");
+    // A seventh of 40 ms, and twice the mean jitter of 0.6 ms, rounded up to microseconds.
+    let step = bottleneck
+        .parameters
+        .iter()
+        .find(|parameter| parameter.0 == "ce_threshold");
+    assert_eq!(step.map(|step| step.1.as_str()), Some("6.915 ms"));
+}
+
+/// The comparison of a plan with a single variant.
+fn played(text: &str, variant: &str) -> Comparison {
+    let scenario = Scenario::parse("line.toml", text).expect("it is correct");
     let choice = Choice {
-        single: Some(String::from("dctcp")),
+        single: Some(String::from(variant)),
         seeds: Some(1),
         ..Choice::default()
     };
     let plan = Plan::single(scenario, &choice)
         .expect("it resolves")
-        .expect("there is such a mechanism");
+        .expect("there is such a variant");
     let batch = execute(
         &plan.jobs(),
         &plan.seeds,
@@ -310,16 +324,29 @@ fn a_single_variant_is_shown_with_its_own_queue() {
         &engine,
         &|_| (),
     );
-    let comparison = build(&plan, &batch.expect("it runs"), "");
-    let bottleneck = comparison.links.iter().find(|link| link.name == "bottleneck");
-    let bottleneck = bottleneck.expect("it has a bottleneck");
-    assert_eq!(bottleneck.queue, "codel");
-    // A seventh of 40 ms, rounded up to microseconds.
-    let step = bottleneck
-        .parameters
-        .iter()
-        .find(|parameter| parameter.0 == "ce_threshold");
-    assert_eq!(step.map(|step| step.1.as_str()), Some("5.715 ms"));
+    build(&plan, &batch.expect("it runs"), "")
+}
+
+#[test]
+fn a_connection_that_waits_for_its_buffer_is_reported() {
+    let text = |buffer: &str| {
+        format!(
+            "title = \"a long line\"\n[network]\nkind = \"dumbbell\"\npairs = 1\naccess = {{ rate = \"1 Gbit/s\", delay = \"0 ms\" }}\n\
+             bottleneck = {{ rate = \"50 Mbit/s\", delay = \"50 ms\" }}\n[tcp]\nsend_buffer = \"{buffer}\"\n\
+             [[traffic]]\nname = \"copy\"\nkind = \"bulk\"\ncount = 1\n[run]\nduration = \"10 s\"\nwarmup = \"2 s\"\n"
+        )
+    };
+    let notes = |buffer: &str| played(&text(buffer), "as described").document.notes;
+    let bound = "copy: a connection sends no more than 125 kB a round trip of 100 ms, which is 9.98 Mbit/s (`tcp.send_buffer`): it waits for \
+                 acknowledgments, not for the line";
+    let found = notes("125 kB");
+    assert!(found.iter().any(|note| note == bound), "{found:?}");
+    // Three times what the line carries.
+    let found = notes("2 MB");
+    assert!(
+        !found.iter().any(|note| note.contains("send_buffer")),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -328,9 +328,9 @@ pub static ENTRIES: &[Mechanism] = &[
         ("queue.target", Text("1 s")),
         ("queue.ce_threshold", RttShare(7)),
     ])
-        .document("Reduces the window in proportion to the share of marked bytes. The queue marks every packet that waited longer than a seventh of the RTT, the least that keeps the line full; it must not be shared with flows that halve.", "RFC 8257; the seventh: Alizadeh et al., SIGCOMM 2010 (K > C RTT / 7)")
+        .document("Reduces the window in proportion to the share of marked bytes. The queue marks every packet that waited longer than a seventh of the RTT, the least that keeps a line without jitter full, and twice the mean jitter of the links; it must not be shared with flows that halve.", "RFC 8257; the seventh: Alizadeh et al., SIGCOMM 2010 (K > C RTT / 7), whose K = 65 packets at 10 Gbit/s has room for bursts of hosts")
         .evidence("Alizadeh et al., SIGCOMM 2010: same throughput with a tenth of the buffer in data centres. Only for networks under one administration.")
-        .turn_on("Linux 3.18 and later, on both hosts: sysctl net.ipv4.tcp_congestion_control=dctcp net.ipv4.tcp_ecn=1; marking at the bottleneck, Linux 4.2 and later: tc qdisc replace dev IF root codel target 1s ce_threshold RTT/7")
+        .turn_on("Linux 3.18 and later, on both hosts: sysctl net.ipv4.tcp_congestion_control=dctcp net.ipv4.tcp_ecn=1; marking at the bottleneck, Linux 4.2 and later: tc qdisc replace dev IF root codel target 1s ce_threshold T, where T is a seventh of the RTT and what the hosts' jitter spans")
         .effort(Effort::SeveralHosts),
     entry("cdg", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("cdg"))])
         .document("Backs off with a probability that grows with the gradient of the RTT: the queue stays short without a threshold of delay. A shadow window takes back after a loss what was given up beside flows that react to losses alone.", "Hayes and Armitage, Networking 2011; Linux tcp_cdg")
@@ -353,7 +353,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("vegas", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("vegas"))])
         .document("Holds the window where two to four segments wait in the path's queue, by the smallest RTT of each round trip and of the connection.", "Brakmo and Peterson, JSAC 13(8), 1995; Linux tcp_vegas")
         .evidence("A queue of a few packets for each flow as long as all do so; beside flows that fill the queue it gets little.")
-        .turn_on("Linux: modprobe tcp_vegas; sysctl net.ipv4.tcp_congestion_control=vegas"),
+        .turn_on("Linux, on every host that sends: modprobe tcp_vegas; sysctl net.ipv4.tcp_congestion_control=vegas")
+        .effort(Effort::SeveralHosts),
     entry("westwood", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("westwood"))])
         .document("NewReno that measures the rate of its acknowledgments and continues after a loss from that rate times the smallest RTT, not from half of the window.", "Mascolo et al., MobiCom 2001; Grieco and Mascolo, CCR 34(2), 2004; Linux tcp_westwood")
         .evidence("Mascolo et al. 2001: several times NewReno's throughput on a path that loses packets at random. Where the buffer is larger than the path holds it gives more than half away at each loss.")

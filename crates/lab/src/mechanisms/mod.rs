@@ -84,7 +84,8 @@ pub enum Preset {
     Integer(i64),
     /// On or off.
     Flag(bool),
-    /// This part of the largest base RTT of the scenario.
+    /// This part of the largest base RTT of the scenario, and twice the largest mean jitter of its links: packets that jitter brings together
+    /// are no standing queue.
     RttShare(u64),
     /// The rate of the scenario's bottleneck.
     BottleneckRate,
@@ -95,6 +96,8 @@ pub enum Preset {
 struct LinkContext {
     /// The largest.
     base_rtt: Duration,
+    /// Twice the largest mean of a link.
+    jitter: Duration,
     /// The rate of all bottlenecks in the forward direction, if it is one and constant.
     rate: Option<Rate>,
 }
@@ -161,7 +164,8 @@ impl Preset {
             Preset::Integer(number) => toml::Value::Integer(number),
             Preset::Flag(flag) => toml::Value::Boolean(flag),
             Preset::RttShare(part) => {
-                let micros = scenario.base_rtt.as_nanos().div_ceil(1000 * part.max(1)).max(1);
+                let rtt = scenario.base_rtt.as_nanos().div_ceil(part.max(1));
+                let micros = (rtt + scenario.jitter.as_nanos()).div_ceil(1000).max(1);
                 toml::Value::String(format!("{micros} us"))
             }
             Preset::BottleneckRate => toml::Value::String(scenario.rate?.to_string()),
@@ -187,10 +191,17 @@ fn one_rate(described: &Resolved) -> Option<Rate> {
     rates.all(|rate| rate == Some(first)).then_some(first)
 }
 
+/// Twice the largest mean jitter of a link: what uniform jitter from zero spans.
+fn jitter(described: &Resolved) -> Duration {
+    let links = described.spec.links.iter();
+    let means = links.filter_map(|link| link.impairments.jitter.as_ref()?.mean());
+    Duration::from_secs_f64(2.0 * means.fold(0.0, f64::max))
+}
+
 impl std::fmt::Display for Preset {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Preset::RttShare(part) => write!(f, "1/{part} of the largest base RTT"),
+            Preset::RttShare(part) => write!(f, "1/{part} of the largest base RTT and twice the mean jitter"),
             Preset::BottleneckRate => f.write_str("the bottleneck's rate"),
             Preset::Text(text) => write!(f, "{text:?}"),
             Preset::Integer(number) => write!(f, "{number}"),
@@ -209,6 +220,7 @@ impl Mechanism {
                 .map(|pair| pair.rtt)
                 .max()
                 .unwrap_or(Duration::ZERO),
+            jitter: jitter(described),
             rate: one_rate(described),
         };
         let setting = Setting::from_origin(self.name);

@@ -71,4 +71,7 @@ pub struct Instruction {
     /// The mechanism that can be had here in place of the variant, which cannot; `needs` and `check` give its results.
     #[serde(default)]
     pub nearest: Option<String>,
+    /// Share of the line's rate that its shaper leaves free, without which the results were simulated; `null` without a shaper.
+    #[serde(default)]
+    pub margin: Option<f64>,
 }

@@ -447,9 +447,14 @@ struct Descending {
     members: Vec<(f64, u32)>,
     per_run: Vec<u64>,
     sorted: usize,
+    /// For each block of what is sorted, by run: how many of its members there are up to the end of the block.
+    counts: Vec<u32>,
 }
 
 impl Descending {
+    /// Members of a block; the last one may have fewer.
+    const BLOCK: usize = 256;
+
     fn new(runs: &[Sample]) -> Descending {
         let mut members = Vec::with_capacity(runs.iter().map(Sample::len).sum());
         for (run, sample) in runs.iter().enumerate() {
@@ -463,19 +468,72 @@ impl Descending {
             members,
             per_run: runs.iter().map(|run| run.len() as u64).collect(),
             sorted: 0,
+            counts: Vec::new(),
         }
     }
 
-    /// Sorts the next part: at least as much again as is sorted.
+    /// Sorts the next part: at least as much again as is sorted. All parts but the last are whole blocks.
     fn sort_more(&mut self) {
         let rest = &mut self.members[self.sorted..];
-        let part = self.sorted.max(1024).min(rest.len());
+        let part = self.sorted.max(4 * Self::BLOCK).min(rest.len());
         let descending = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         if part < rest.len() {
             rest.select_nth_unstable_by(part - 1, descending);
         }
         rest[..part].sort_unstable_by(descending);
+        for block in rest[..part].chunks(Self::BLOCK) {
+            let before = self.counts.len().checked_sub(self.per_run.len());
+            let mut upto = before.map_or_else(
+                || vec![0; self.per_run.len()],
+                |from| self.counts[from..].to_vec(),
+            );
+            for member in block {
+                upto[member.1 as usize] += 1;
+            }
+            self.counts.extend(upto);
+        }
         self.sorted += part;
+    }
+
+    /// Members up to the end of a block, of which run i stands `row[i]` times.
+    fn weight(&self, row: &[u16], block: usize) -> u64 {
+        let runs = self.per_run.len();
+        let counts = &self.counts[block * runs..(block + 1) * runs];
+        row.iter()
+            .zip(counts)
+            .map(|(&weight, &count)| u64::from(weight) * u64::from(count))
+            .sum()
+    }
+
+    /// The value at this rank from the top, counted from zero, of the multiset in which run i stands `row[i]` times.
+    fn ranked(&mut self, row: &[u16], rank: u64) -> Option<f64> {
+        loop {
+            let blocks = self.sorted.div_ceil(Self::BLOCK);
+            if blocks > 0 && self.weight(row, blocks - 1) > rank {
+                break;
+            }
+            if self.sorted == self.members.len() {
+                return None;
+            }
+            self.sort_more();
+        }
+        let (mut low, mut high) = (0, self.sorted.div_ceil(Self::BLOCK) - 1);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.weight(row, middle) > rank {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        let mut seen = low.checked_sub(1).map_or(0, |before| self.weight(row, before));
+        let members = self.members[low * Self::BLOCK..self.sorted].iter();
+        members
+            .map(|&(value, run)| {
+                seen += u64::from(row[run as usize]);
+                (value, seen)
+            })
+            .find(|&(_, seen)| seen > rank)
+            .map(|(value, _)| value)
     }
 
     /// Quantile (type 7) of the multiset in which run i stands `row[i]` times.
@@ -492,24 +550,9 @@ impl Descending {
         let lower = libm::floor(position) as u64;
         let share = position - lower as f64;
         // Ranks from the top of the upper and the lower neighbour.
-        let upper_rank = total - 1 - (lower + 1).min(total - 1);
-        let lower_rank = total - 1 - lower;
-        let (mut seen, mut high, mut index) = (0u64, None, 0);
-        while index < self.members.len() {
-            if index >= self.sorted {
-                self.sort_more();
-            }
-            let (value, run) = self.members[index];
-            seen += u64::from(row[run as usize]);
-            if high.is_none() && seen > upper_rank {
-                high = Some(value);
-            }
-            if seen > lower_rank {
-                return Some(value + share * (high.unwrap_or(value) - value));
-            }
-            index += 1;
-        }
-        None
+        let high = self.ranked(row, total - 1 - (lower + 1).min(total - 1))?;
+        let value = self.ranked(row, total - 1 - lower)?;
+        Some(value + share * (high - value))
     }
 }
 

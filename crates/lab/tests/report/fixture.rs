@@ -414,6 +414,7 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
         instructions: (index > 0)
             .then(|| Instruction {
                 nearest: None,
+                margin: None,
                 place: "the uplink, 10 Mbit/s".to_owned(),
                 device: "your router, in front of the cable modem".to_owned(),
                 commands: vec![

@@ -135,6 +135,7 @@ fn instruction(
         needs,
         check: check.map(str::to_owned),
         nearest: None,
+        margin: None,
     }
 }
 

@@ -85,6 +85,7 @@ impl Here<'_> {
             needs,
             check: self.check.clone(),
             nearest: None,
+            margin: None,
         }
     }
 
@@ -378,7 +379,10 @@ impl Here<'_> {
                 " Put the names of its ports in place of eth1 (towards your network) and eth0 (towards the line).",
             ),
         });
-        self.instruction(device, commands, why, needs)
+        Instruction {
+            margin: Some(1.0 - shaped.bps() as f64 / rate.bps() as f64),
+            ..self.instruction(device, commands, why, needs)
+        }
     }
 
     /// Which names and numbers of the commands for `tc` are the user's to change.

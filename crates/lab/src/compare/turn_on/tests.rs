@@ -706,6 +706,7 @@ fn what_to_check_is_said_once_after_the_last_place() {
         why: String::new(),
         needs: String::new(),
         nearest: None,
+        margin: None,
         check: Some(String::from("ping")),
     };
     let mut both = [one("the uplink"), one("the downlink")];
