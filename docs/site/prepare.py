@@ -93,6 +93,8 @@ def said(program: str, *arguments: str) -> str:
 # --- Markdown of a forge in MyST ---------------------------------------------------------------------------------------------
 
 FENCE = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)\s*$", re.MULTILINE | re.DOTALL)
+# The template of a text that is made from the record of full runs (crates/lab/tests/documents/recorded.rs), and its end.
+TEMPLATE = re.compile(r"^<!-- from the record of .*?^-->\n|^<!-- end -->\n", re.MULTILINE | re.DOTALL)
 SCENE = re.compile(r"^<!-- scene: ([\w-]+) -->$", re.MULTILINE)
 ANCHOR = re.compile(r'<a id="([\w.-]+)"></a>')
 LINK = re.compile(r"(?<!!)\[([^\]\[]*(?:\[[^\]]*\][^\]\[]*)*)\]\(([^)\s]+)\)")
@@ -114,6 +116,7 @@ def for_myst(text: str, page: Path, target: Path) -> str:
 
 def prose(text: str, page: Path, target: Path) -> str:
     """Text between fences."""
+    text = TEMPLATE.sub("", text)
     text = ANCHOR.sub(r"[]{#\1}", text)
     text = SCENE.sub(r"```{scene} \1\n```", text)
 

@@ -13,6 +13,7 @@ use fleetfoot_lab::mechanisms;
 use fleetfoot_lab::report::figures;
 use fleetfoot_lab::scenario::PlotKind;
 use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
 
 #[path = "documents/citations.rs"]
 mod citations;
@@ -22,6 +23,8 @@ mod favourtail;
 mod findings;
 #[path = "documents/reality.rs"]
 mod reality;
+#[path = "documents/recorded.rs"]
+mod recorded;
 
 #[test]
 fn the_table_of_profiles_is_current() {
@@ -140,6 +143,17 @@ fn put_recorded(page: &mut String, file: &str, name: &str, table: &str) {
     let length = page[from..].find(end);
     let to = from + length.unwrap_or_else(|| panic!("{name} does not end in {file}"));
     page.replace_range(from..to, table);
+}
+
+/// Reads the page `file`, has `change` put into it what is made from the record, and compares or writes it. One at a time: several tests make parts
+/// of the same page.
+fn edit(file: &str, change: impl FnOnce(&mut String)) {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
+    let mut page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    change(&mut page);
+    current(file, &page);
 }
 
 fn current(file: &str, page: &str) {

@@ -8,8 +8,6 @@ const PAGE: &str = "favourtail.md";
 #[test]
 fn the_tables_of_favourtail_are_those_of_the_record() {
     let record = Record::embedded().unwrap_or_else(|error| panic!("{error}"));
-    let path = format!("{}/../../docs/{PAGE}", env!("CARGO_MANIFEST_DIR"));
-    let mut page = std::fs::read_to_string(path).expect("the page is there");
     let mut tables = vec![
         ("compare", compare(&record)),
         ("assumed", assumed(&record)),
@@ -24,10 +22,11 @@ fn the_tables_of_favourtail_are_those_of_the_record() {
         tables.push((name, attacks(of(&record, id))));
     }
     tables.push(("syn-bytes", in_bytes(of(&record, "own-ft-syn"))));
-    for (name, table) in tables {
-        super::put_recorded(&mut page, PAGE, name, &table);
-    }
-    super::current(PAGE, &page);
+    super::edit(PAGE, |page| {
+        for (name, table) in tables {
+            super::put_recorded(page, PAGE, name, &table);
+        }
+    });
 }
 
 fn of<'a>(record: &'a Record, id: &str) -> &'a Recorded {

@@ -11,14 +11,13 @@ const PAGE: &str = "reality.md";
 #[test]
 fn the_table_of_reality_is_that_of_the_record() {
     let record = Record::embedded().unwrap_or_else(|error| panic!("{error}"));
-    let path = format!("{}/../../docs/{PAGE}", env!("CARGO_MANIFEST_DIR"));
-    let mut page = std::fs::read_to_string(path).expect("the page is there");
     let table = table(&record);
-    let (begin, end) = ("<!-- recorded -->\n", "<!-- end -->");
-    let from = page.find(begin).expect("the place of the table") + begin.len();
-    let to = from + page[from..].find(end).expect("its end");
-    page.replace_range(from..to, &table);
-    super::current(PAGE, &page);
+    super::edit(PAGE, |page| {
+        let (begin, end) = ("<!-- recorded -->\n", "<!-- end -->");
+        let from = page.find(begin).expect("the place of the table") + begin.len();
+        let to = from + page[from..].find(end).expect("its end");
+        page.replace_range(from..to, &table);
+    });
 }
 
 /// The quantities that have a column.
