@@ -105,6 +105,39 @@ const FINDINGS: [(&str, &[(&str, &str)]); 10] = [
         ],
     ),
     (
+        "own-is-map",
+        &[
+            (
+                "spread, drop-tail of 25 packets",
+                r#"no jiffy [queue = { kind = "drop-tail", limit = "25 packets" }, delay = 38 ms, initial_window = 40]"#,
+            ),
+            (
+                "spread, CoDel",
+                r#"no jiffy [queue = { kind = "codel" }, delay = 38 ms, initial_window = 40]"#,
+            ),
+            (
+                "spread, PIE",
+                r#"no jiffy [queue = { kind = "pie" }, delay = 38 ms, initial_window = 40]"#,
+            ),
+            (
+                "spread, FQ-CoDel",
+                r#"no jiffy [queue = { kind = "fq-codel" }, delay = 38 ms, initial_window = 40]"#,
+            ),
+            (
+                "paced as Linux does, drop-tail of 25 packets",
+                r#"pacing [queue = { kind = "drop-tail", limit = "25 packets" }, delay = 38 ms, initial_window = 40]"#,
+            ),
+            (
+                "paced as Linux does, CoDel",
+                r#"pacing [queue = { kind = "codel" }, delay = 38 ms, initial_window = 40]"#,
+            ),
+            (
+                "paced as Linux does, PIE",
+                r#"pacing [queue = { kind = "pie" }, delay = 38 ms, initial_window = 40]"#,
+            ),
+        ],
+    ),
+    (
         "own-ft-routers",
         &[
             ("one router", "gain, 1 router"),
@@ -161,25 +194,7 @@ const FINDINGS: [(&str, &[(&str, &str)]); 10] = [
             ),
         ],
     ),
-    (
-        "own-is-phase",
-        &[
-            (
-                "gaps for 10.1 over gaps for 10 Mbit/s, 200 packets, 80 ms",
-                PHASE_LONG,
-            ),
-            ("the same, 200 packets, 20 ms", PHASE_SHORT),
-            ("the same, 25 packets, 80 ms", PHASE_SMALL),
-        ],
-    ),
 ];
-
-const PHASE_LONG: &str =
-    "10.1 against 10 [queue = { kind = \"drop-tail\", limit = \"200 packets\" }, delay = 38 ms]";
-const PHASE_SHORT: &str =
-    "10.1 against 10 [queue = { kind = \"drop-tail\", limit = \"200 packets\" }, delay = 8 ms]";
-const PHASE_SMALL: &str =
-    "10.1 against 10 [queue = { kind = \"drop-tail\", limit = \"25 packets\" }, delay = 38 ms]";
 
 #[test]
 fn each_finding_has_a_figure_a_command_and_the_numbers_of_the_record() {
