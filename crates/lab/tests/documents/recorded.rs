@@ -33,7 +33,7 @@ const FORMATS: &str = "a format is [DIGITS|~DIGITS] [in] [s|ms|us|Mbit/s|kbit/s|
 /// - The 95 % interval follows in brackets; `comma`: behind a comma, for what stands in brackets itself; `alone`: without it; `interval`: nothing but the interval.
 /// - `*`: the value without its interval, and a star if the interval excludes 1; `*0`: if it excludes 0.
 /// - `holds`: whether the check held, was violated or is undecided.
-/// - `least`, `greatest`, `range` (`least` to `greatest`): of all checks that a name with one `*` in it stands for.
+/// - `least`, `greatest`, `range` (`least` to `greatest`): of all checks that a name stands for in which `*` is anything.
 /// - `held`, `violated`: how many of these held or were violated; with the unit `%` their share.
 /// - `count`, `below`, `above`, `undecided`: how many these are, and how many of them have an interval that is below 1, above 1 or holds 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -259,17 +259,28 @@ fn value(place: &str, own: &Recorded, record: &Record) -> Result<String, String>
     })
 }
 
-/// The check `name`, or all checks that begin and end as a name with one star in it says.
+/// The check `name`, or all checks whose names have anything in place of the stars in it.
 fn found<'a>(of: &'a Recorded, name: &str) -> Vec<&'a RecordedCheck> {
     if let Some(check) = of.checks.get(name) {
         return vec![check];
     }
-    let Some((begin, end)) = name.split_once('*') else {
-        return Vec::new();
+    let fitting = of.checks.iter().filter(|(known, _)| fits(known, name));
+    fitting.map(|(_, check)| check).collect()
+}
+
+fn fits(known: &str, name: &str) -> bool {
+    let mut pieces = name.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(last) = pieces.next_back() else {
+        return false;
     };
-    let fits = |known: &str| known.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end));
-    let checks = of.checks.iter().filter(|(known, _)| fits(known));
-    checks.map(|(_, check)| check).collect()
+    let inside = known.strip_prefix(first).and_then(|rest| rest.strip_suffix(last));
+    let rest = pieces.try_fold(inside, |rest, piece| {
+        let rest = rest?;
+        let at = rest.find(piece)?;
+        Some(Some(&rest[at + piece.len()..]))
+    });
+    rest.flatten().is_some()
 }
 
 /// The three that are most like `name`.
@@ -501,6 +512,10 @@ fn a_template_is_filled_in_every_format() {
         (
             "<ratio*; held>, <cell [*]; held>, <cell [*]; violated>, <cell [*]; 0 % violated>",
             "1, 0, 1, 33 %",
+        ),
+        (
+            "<c*l [*]; count>, <*; count>, <*oo*; count>, <*ell* [2*; 1 range>",
+            "3, 7, 1, 1.5 to 1.5",
         ),
         ("<cell [*]; 1 range>, <cell [*]; 2 greatest>", "0.5 to 1.5, 1.50"),
         ("<verdict> and <own-y: verdict>", "partly and partly"),
