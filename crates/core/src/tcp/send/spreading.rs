@@ -1,7 +1,7 @@
 //! Initial Spreading: gaps between the segments of the first window, and of no other.
 //!
 //! The gap is a share of the round trip, at most 4 ms, so that losses do not depend on each other. A packet's time at the
-//! bottleneck is all that this needs, and on an empty path it costs nothing: `known` takes the rate from whoever knows the path,
+//! bottleneck is the least that can do this, and on an empty path it costs nothing: `known` takes the rate from whoever knows the path,
 //! `estimated` measures it. Its first two segments leave together, and if the acknowledgments of segments that left
 //! together come apart, what the later one delivers in that time is the rate (packet pair). The window is usually out before: a
 //! gap is at most a share of the round trip, and the first acknowledgment takes one. So an estimate shortens what is left of
@@ -10,7 +10,8 @@
 //!
 //! Equal gaps keep step with a full queue whose packets leave at just that distance: all segments find room, or none does. With
 //! `spreading_jitter_percent` each gap is drawn anew from a range around the gap, evenly, so that none keeps step and the window
-//! takes as long on average.
+//! takes as long on average. Measured with windows of 40 segments on busy drop-tail lines, that saves a few per cent of the time at
+//! most, while gaps a hundredth shorter than a packet's time save about a fifth in three of four settings (docs/start-up.md).
 //!
 //! **Source.** draft-irtf-iccrg-sallantin-initial-spreading-00 (variable and bounded). The packet pair is Keshav's (SIGCOMM 1991);
 //! what passes from connection to connection follows RFC 9040 6. Phase effects, and a random time before each packet as the remedy: Floyd

@@ -63,7 +63,7 @@ fn run(_: &Values) -> Outcome {
             points,
         });
     }
-    // A gap of a packet's time and more makes losses independent.
+    // A gap of a packet's time and more makes losses independent, by the source.
     let slowest = 1500.0 * 8.0 / (one("tmax_ms") * 1e3);
     Outcome {
         values: [f64::from(cases), largest, slowest].map(Measured::exact).to_vec(),
