@@ -245,7 +245,7 @@ fn listed(counts: &[(&str, u64, u64)]) -> Option<String> {
 }
 
 /// Names one by one if they are few, else the first of them and how many there are beside.
-fn first_of(names: &[String]) -> String {
+pub(super) fn first_of(names: &[String]) -> String {
     match names.split_at_checked(SHORT_LIST) {
         Some((first, rest)) if !rest.is_empty() => format!("{} and {} more", first.join(", "), rest.len()),
         _ => names.join(", "),

@@ -1,5 +1,6 @@
 //! What must be known of single rows: that a variant changed no queue that stands, or that a switch of it never acted.
 
+use super::notes::first_of;
 use super::{Plan, Planned};
 use crate::metrics::GroupMetric;
 use crate::result::{RunData, Variant};
@@ -25,11 +26,7 @@ pub(super) fn fill(plan: &Plan, batch: &Batch, variants: &mut [Variant]) {
         if let Some(twin) = twin(plan, &prints, index) {
             remarks.push(match twin {
                 0 => String::from("never acted: its runs are those of the network as described"),
-                twin => format!(
-                    "{} never acted: the same runs as {}",
-                    beyond(&plan.variants[twin], planned),
-                    plan.variants[twin].name
-                ),
+                twin => without_effect(plan, &plan.variants[twin], planned),
             });
         }
         let lengths = variant
@@ -64,14 +61,54 @@ fn twin(plan: &Plan, prints: &[Vec<(u64, blake3::Hash)>], index: usize) -> Optio
     (0..prints.len()).find(|&other| other != index && larger(other) && same(other))
 }
 
-/// The settings that one variant has beyond another.
-fn beyond(smaller: &Planned, larger: &Planned) -> String {
+/// That a variant has the runs of a smaller one, and by what it is larger: the places beside those of its part, or its settings.
+fn without_effect(plan: &Plan, smaller: &Planned, larger: &Planned) -> String {
     let more = larger
-        .set
+        .places
         .iter()
-        .filter(|pair| !smaller.set.iter().any(|other| other == *pair))
-        .map(|(path, value)| format!("{path} = {value}"));
-    more.collect::<Vec<_>>().join(", ")
+        .filter(|place| !smaller.places.contains(place))
+        .map(|&place| plan.places[place].name.clone())
+        .collect::<Vec<_>>();
+    let name = &smaller.name;
+    if smaller.part_of.as_ref() == Some(&larger.name) && !more.is_empty() {
+        return format!("never acted at {}: the same runs as {name}", first_of(&more));
+    }
+    let settings = beyond(smaller.set.iter(), larger.set.iter());
+    format!("{} never acted: the same runs as {name}", first_of(&settings))
+}
+
+/// The settings that one variant has beyond another. Links whose names differ by a number and whose setting is the same are counted:
+/// `link.access-*.queue.ecn = true (40 links)`.
+fn beyond<'a>(
+    smaller: impl Iterator<Item = (&'a str, &'a toml::Value)>,
+    larger: impl Iterator<Item = (&'a str, &'a toml::Value)>,
+) -> Vec<String> {
+    let smaller: Vec<_> = smaller.collect();
+    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+    for pair in larger.filter(|pair| !smaller.contains(pair)) {
+        let (path, value) = pair;
+        let kind = format!("{} = {value}", without_number(path));
+        match kinds.iter_mut().find(|(other, _)| *other == kind) {
+            Some((_, paths)) => paths.push(path),
+            None => kinds.push((kind, vec![path])),
+        }
+    }
+    let said = |(kind, paths): (String, Vec<&str>)| match paths.as_slice() {
+        [path] => kind.replacen(&without_number(path), path, 1),
+        paths => format!("{kind} ({} links)", paths.len()),
+    };
+    kinds.into_iter().map(said).collect()
+}
+
+/// The path of a link's setting with `*` for the number at the end of the link's name; other paths as they are.
+fn without_number(path: &str) -> String {
+    let numbered = || {
+        let (name, key) = path.strip_prefix("link.")?.split_once('.')?;
+        let (stem, number) = name.rsplit_once('-')?;
+        let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+        is_number.then(|| format!("link.{stem}-*.{key}"))
+    };
+    numbered().unwrap_or_else(|| path.to_owned())
 }
 
 fn fingerprints(runs: &[RunData]) -> Vec<(u64, blake3::Hash)> {
@@ -108,4 +145,69 @@ fn fingerprint(output: &RunOutput) -> blake3::Hash {
         number(link.queue_delay.sum() as u64);
     }
     hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Choice;
+    use crate::scenario::Scenario;
+
+    const RACK: &str = r#"title = "Rack"
+[network]
+kind = "dumbbell"
+pairs = 40
+access = { rate = "10 Gbit/s", delay = "8 us", queue = { kind = "drop-tail", limit = "1 MB" }, medium = "host" }
+[network.bottleneck]
+rate = "10 Gbit/s"
+delay = "8 us"
+queue = { kind = "drop-tail", limit = "200 kB" }
+label = "the port"
+[[traffic]]
+name = "shards"
+kind = "incast"
+to = 0
+size = "32 kB"
+[run]
+duration = "1 s"
+"#;
+
+    #[test]
+    fn a_variant_that_acts_at_one_of_many_places_is_remarked_on_in_one_sentence() {
+        let scenario = Scenario::parse("rack.toml", RACK).expect("it is correct");
+        let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
+        let at = |name: &str| plan.places.iter().position(|place| place.name == name);
+        let [hosts, port] = ["40 links access forward", "the port, down"].map(|name| at(name).expect(name));
+        let mut whole = plan.variants[0].clone();
+        (whole.name, whole.places) = (String::from("long-buffer"), vec![hosts, port]);
+        let mut part = plan.variants[0].clone();
+        part.name = String::from("long-buffer at the port, down only");
+        (part.places, part.part_of) = (vec![port], Some(whole.name.clone()));
+        assert_eq!(
+            without_effect(&plan, &part, &whole),
+            "never acted at 40 links access forward: the same runs as long-buffer at the port, down only"
+        );
+    }
+
+    #[test]
+    fn settings_of_links_that_only_count_up_are_counted() {
+        let on = toml::Value::Boolean(true);
+        let limit = toml::Value::Integer(9);
+        let paths: Vec<String> = (0..40).map(|link| format!("link.access-{link}.queue.ecn")).collect();
+        let mut set: Vec<(&str, &toml::Value)> = paths.iter().map(|path| (path.as_str(), &on)).collect();
+        set.push(("link.access-7.queue.limit", &limit));
+        set.push(("tcp.ecn", &on));
+        assert_eq!(
+            beyond([("tcp.sack", &on)].into_iter(), set.iter().copied()),
+            [
+                "link.access-*.queue.ecn = true (40 links)",
+                "link.access-7.queue.limit = 9",
+                "tcp.ecn = true"
+            ]
+        );
+        assert_eq!(
+            beyond(set[1..].iter().copied(), set.iter().copied()),
+            ["link.access-0.queue.ecn = true"]
+        );
+    }
 }
