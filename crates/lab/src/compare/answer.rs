@@ -231,7 +231,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
             if idle.is_empty() {
                 ""
             } else {
-                " where anything does"
+                " where any win is significant"
             }
         ),
         ([], _) => String::new(),
@@ -251,7 +251,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
                 if idle.is_empty() {
                     ""
                 } else {
-                    " where anything does"
+                    " where any win is significant"
                 },
                 words.collect::<Vec<_>>().join(", ")
             )
@@ -260,7 +260,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     if !idle.is_empty() {
         let changes: Vec<&str> = idle.iter().map(|point| point.change.as_str()).collect();
         text.push_str(&format!(
-            " With {} nothing tried saves time, and this costs nothing.",
+            " With {} no win is significant, and this costs nothing.",
             changes.join(", and with ")
         ));
     }

@@ -519,9 +519,11 @@ mod tests {
         assert!(slow.is_some_and(|slow| slow.holds && slow.change == "bottleneck rate x 0.5"));
         let answer = &document.answer;
         assert!(
-            answer.contains("With bottleneck rate x 0.5 nothing tried saves time, and this costs nothing."),
+            answer.contains("With bottleneck rate x 0.5 no win is significant, and this costs nothing."),
             "{answer}"
         );
+        let line = slow.map(crate::compare::words::near).unwrap_or_default();
+        assert!(line.contains("no win there is significant"), "{line}");
     }
 
     /// Whether it is the network with half the rate.

@@ -316,16 +316,29 @@ pub fn holds(holds: bool) -> &'static str {
     }
 }
 
+/// Whether the answer holds in a neighbouring network, and whether there is a significant win at all.
+pub fn found_near(point: &SensitivityPoint) -> String {
+    let alone = match point.wins.is_empty() {
+        true => "; no win there is significant",
+        false => "",
+    };
+    format!("{}{alone}", holds(point.holds))
+}
+
 /// What is found in a neighbouring network.
 pub fn near(point: &SensitivityPoint) -> String {
+    let best = match point.wins.is_empty() {
+        true => "best estimate",
+        false => "best there",
+    };
     format!(
-        "{}{}: {}; best there {} ({})",
+        "{}{}: {}; {best} {} ({})",
         point.change,
         match point.places.as_slice() {
             [] => String::new(),
             places => format!(" (queue mechanisms then at {})", places.join(" and ")),
         },
-        holds(point.holds),
+        found_near(point),
         point.best,
         point.best_win.map_or_else(dash, percent)
     )
@@ -564,6 +577,30 @@ mod tests {
         assert_eq!(
             advised(Some(downlink)).as_deref(),
             Some("drr at the downlink only")
+        );
+    }
+
+    #[test]
+    fn a_network_near_without_a_significant_win_says_so() {
+        let mut point = SensitivityPoint {
+            change: String::from("bottleneck rate x 0.5"),
+            places: Vec::new(),
+            best: String::from("min-rto-20ms"),
+            best_win: Some(0.05),
+            described_best_win: Some(0.05),
+            holds: true,
+            first_tier: Vec::new(),
+            wins: Vec::new(),
+            harmless: vec![String::from("min-rto-20ms")],
+        };
+        assert_eq!(
+            near(&point),
+            "bottleneck rate x 0.5: the answer holds; no win there is significant; best estimate min-rto-20ms (5.0 %)"
+        );
+        point.wins = point.harmless.clone();
+        assert_eq!(
+            near(&point),
+            "bottleneck rate x 0.5: the answer holds; best there min-rto-20ms (5.0 %)"
         );
     }
 

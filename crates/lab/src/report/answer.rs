@@ -287,7 +287,7 @@ pub(super) fn near(document: &Document) -> Value {
         .map(|point| {
             json!([
                 point.change,
-                words::holds(point.holds),
+                words::found_near(point),
                 point.best,
                 share(point.best_win),
                 share(point.described_best_win)
