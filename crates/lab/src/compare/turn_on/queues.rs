@@ -26,6 +26,22 @@ pub(super) struct Discipline {
 }
 
 impl Discipline {
+    /// Of a plain queue, what its room is for: `before` is the queue that it replaces. A shorter one is worth nothing behind the ring of
+    /// a driver that has room for more; a longer one is there so that bursts find room.
+    pub(super) fn instead_of(mut self, before: &LinkSpec, link: &LinkSpec, at_port: bool) -> Discipline {
+        let packets = |link| Queue { link, rate: None }.packets();
+        if link.queue != "drop-tail" || before.queue != "drop-tail" {
+            return self;
+        }
+        if packets(link) > packets(before) {
+            self.does = "bursts find room to wait in instead of being dropped";
+        } else if at_port {
+            self.needs
+                .push_str(" The driver's own ring must be short too (ethtool -G eth0 tx 64).");
+        }
+        self
+    }
+
     /// The discipline of `link`, sent at `rate`, which a shaper may have lowered.
     pub(super) fn of(link: &LinkSpec, rate: Option<Rate>) -> Discipline {
         let queue = Queue { link, rate };
@@ -169,9 +185,7 @@ impl Queue<'_> {
             arguments: Some(arguments),
             nearest: None,
             does: "no more packets wait than this plain queue has room for",
-            needs: String::from(
-                "Any Linux; the driver's own ring must be short too (ethtool -G eth0 tx 64).",
-            ),
+            needs: String::from("Any Linux, package iproute2."),
             fair: false,
             shapes: false,
         }

@@ -89,6 +89,16 @@ impl Here<'_> {
         }
     }
 
+    /// The variant's queue, sent at `rate`, in place of the one described; `at_port`: directly at a port, without a shaper.
+    fn discipline(&self, rate: Option<Rate>, at_port: bool) -> Discipline {
+        let discipline = Discipline::of(self.link, rate);
+        let links = &self.plan.described.spec.links;
+        match self.place.links.first().and_then(|&index| links.get(index)) {
+            Some(before) => discipline.instead_of(before, self.link, at_port),
+            None => discipline,
+        }
+    }
+
     fn node(&self, id: fleetfoot_sim::spec::NodeId) -> &str {
         self.plan
             .described
@@ -136,7 +146,7 @@ impl Here<'_> {
 
     /// Directly at the port that sends.
     fn port(&self) -> Instruction {
-        let discipline = Discipline::of(self.link, self.rate);
+        let discipline = self.discipline(self.rate, true);
         let [from, to] = [self.link.from, self.link.to].map(|id| self.node(id));
         let device = match (self.place.links.len(), self.medium) {
             (1, Some(Medium::Switch)) => format!("the port of switch {from} towards {to}"),
@@ -340,7 +350,7 @@ impl Here<'_> {
         };
         let shaped = Rate::from_bps((u128::from(rate.bps()) * u128::from(percent) / 100) as u64)
             .min(Rate::from_bps(most));
-        let discipline = Discipline::of(self.link, Some(shaped));
+        let discipline = self.discipline(Some(shaped), false);
         let framing = line::framing(self.medium, self.link.framing);
         let commands = match &discipline.arguments {
             Some(arguments) => shaper(arguments, &discipline, &framing, self.link, shaped, out),

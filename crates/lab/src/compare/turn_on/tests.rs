@@ -254,6 +254,25 @@ fn a_port_is_changed_directly_at_its_own_rate() {
 }
 
 #[test]
+fn only_a_shorter_plain_queue_at_a_port_needs_a_short_ring() {
+    let port = line("10 Gbit/s", "10 Gbit/s", "medium = \"switch\"");
+    let shorter = &steps(&port, "short-buffer", DOWN)[0];
+    assert!(
+        shorter.needs.contains("ring must be short too") && shorter.why.contains("no more packets wait"),
+        "{shorter:?}"
+    );
+    let longer = &steps(&port.replace("375 kB", "90 kB"), "long-buffer", DOWN)[0];
+    assert!(longer.commands[0].ends_with("pfifo limit 1000"), "{longer:?}");
+    assert!(
+        !longer.needs.contains("ring") && longer.why.contains("bursts find room to wait in"),
+        "{longer:?}"
+    );
+    // Below a shaper nothing waits in the ring.
+    let shaped = &steps(&cable(), "short-buffer", UP)[0];
+    assert!(!shaped.needs.contains("ring"), "{shaped:?}");
+}
+
+#[test]
 fn an_unknown_line_with_uneven_rates_gets_the_shaper_first() {
     let line_steps = steps(&line("50 Mbit/s", "10 Mbit/s", ""), "cake", UP);
     assert_eq!(line_steps.len(), 2);
