@@ -467,7 +467,8 @@ fn direct_nearest(discipline: &Discipline) -> Option<String> {
     Some(format!("DEV=eth0; tc qdisc replace dev $DEV root {arguments}"))
 }
 
-/// A shaper for what leaves (`out`) or arrives: cake by itself, others below a class of HTB. The last line is the shaper.
+/// A shaper for what leaves (`out`) or arrives: cake by itself, others below a class of HTB. The last line is the shaper. A tree of HTB
+/// of which the kernel lacks a part is taken back: the port gets the queue that it has by default, not a shaper with a plain queue.
 fn shaper(
     arguments: &str,
     discipline: &Discipline,
@@ -496,7 +497,9 @@ fn shaper(
         let tree = htb("$WAN", arguments, framing, link, rate);
         return vec![
             String::from("WAN=eth0; LAN=eth1; ethtool -K $WAN tso off gso off; ethtool -K $LAN gro off"),
-            format!("WAN=eth0; tc qdisc del dev $WAN root 2>/dev/null; {tree}"),
+            format!(
+                "WAN=eth0; tc qdisc del dev $WAN root 2>/dev/null; {tree} || {{ tc qdisc del dev $WAN root 2>/dev/null; false; }}"
+            ),
         ];
     }
     vec![
@@ -537,7 +540,8 @@ fn htb(device: &str, arguments: &str, framing: &Framing, link: &LinkSpec, rate: 
     )
 }
 
-/// Sends what arrives through a device of its own, on which `queue` is set up. `fresh`: whether an earlier tree is removed.
+/// Sends what arrives through a device of its own, on which `queue` is set up. `fresh`: whether an earlier tree is removed. Where a
+/// step fails, the line takes back what it did.
 fn arrivals(queue: &str, fresh: bool) -> String {
     let clear = if fresh {
         " tc qdisc del dev $IFB root 2>/dev/null;"
@@ -545,6 +549,6 @@ fn arrivals(queue: &str, fresh: bool) -> String {
         ""
     };
     format!(
-        "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null;{clear} ip link set $IFB up && {queue} && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB"
+        "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null;{clear} ip link set $IFB up && {queue} && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB || {{ tc qdisc del dev $WAN ingress 2>/dev/null; ip link del $IFB 2>/dev/null; false; }}"
     )
 }

@@ -156,7 +156,7 @@ fn other_disciplines_stand_below_a_shaper_of_the_uplink() {
             [
                 String::from("WAN=eth0; LAN=eth1; ethtool -K $WAN tso off gso off; ethtool -K $LAN gro off"),
                 format!(
-                    "WAN=eth0; tc qdisc del dev $WAN root 2>/dev/null; tc qdisc add dev $WAN root handle 1: stab overhead 4 mpu 64 linklayer ethernet htb default 1 && tc class add dev $WAN parent 1: classid 1:1 htb rate 9500kbit burst 1751 cburst 1751 quantum 1514 && tc qdisc add dev $WAN parent 1:1 handle 10: {queue}"
+                    "WAN=eth0; tc qdisc del dev $WAN root 2>/dev/null; tc qdisc add dev $WAN root handle 1: stab overhead 4 mpu 64 linklayer ethernet htb default 1 && tc class add dev $WAN parent 1: classid 1:1 htb rate 9500kbit burst 1751 cburst 1751 quantum 1514 && tc qdisc add dev $WAN parent 1:1 handle 10: {queue} || {{ tc qdisc del dev $WAN root 2>/dev/null; false; }}"
                 )
             ],
             "{name}"
@@ -170,7 +170,7 @@ fn the_downlink_is_shaped_where_packets_arrive() {
     assert_eq!(
         steps[0].commands,
         [
-            "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null; ip link set $IFB up && tc qdisc replace dev $IFB root cake bandwidth 45mbit docsis besteffort triple-isolate nat ingress && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB"
+            "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null; ip link set $IFB up && tc qdisc replace dev $IFB root cake bandwidth 45mbit docsis besteffort triple-isolate nat ingress && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB || { tc qdisc del dev $WAN ingress 2>/dev/null; ip link del $IFB 2>/dev/null; false; }"
         ]
     );
     assert_eq!(
@@ -261,7 +261,7 @@ fn only_a_shorter_plain_queue_at_a_port_needs_a_short_ring() {
         shorter.needs.contains("ring must be short too") && shorter.why.contains("no more packets wait"),
         "{shorter:?}"
     );
-    let longer = &steps(&port.replace("375 kB", "90 kB"), "long-buffer", DOWN)[0];
+    let longer = &steps(&port.replace("1875 kB", "90 kB"), "long-buffer", DOWN)[0];
     assert!(longer.commands[0].ends_with("pfifo limit 1000"), "{longer:?}");
     assert!(
         !longer.needs.contains("ring") && longer.why.contains("bursts find room to wait in"),
@@ -640,10 +640,37 @@ fn every_mechanism_has_steps_at_every_kind_of_line_and_its_commands_parse() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// Two ports and a default route in a network namespace of their own.
+const PREPARE: &str = "ip link add eth0 type veth peer name eth1 && ip link set eth0 up && ip link set eth1 up && ip addr add 10.0.0.2/24 dev eth0 && ip route add default via 10.0.0.1 dev eth0";
+
+#[test]
+fn a_line_that_fails_leaves_no_shaper_behind() {
+    let queues = |command: &str| {
+        let script = format!("{PREPARE} || exit 3\nethtool() {{ :; }}\n{command}\necho code $?; tc qdisc show");
+        let output = Command::new("unshare").args(["-n", "sh", "-c", &script]).output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    for place in [UP, DOWN] {
+        let steps = steps(&cable(), "short-buffer", place);
+        let command = &steps[0].commands[1];
+        let Some(shaped) = queues(command).filter(|shown| shown.contains("htb")) else {
+            eprintln!("skipped: no network namespace with tc and htb here");
+            return;
+        };
+        assert!(shaped.contains("code 0") && shaped.contains("pfifo"), "{shaped}");
+        let unknown = command.replace(" pfifo limit", " no_such_queue limit");
+        assert_ne!(&unknown, command);
+        let left = queues(&unknown).unwrap_or_default();
+        assert!(left.contains("code 1"), "{left}");
+        assert!(!left.contains("htb") && !left.contains("ingress"), "{left}");
+    }
+}
+
 /// What tc, ip and sysctl say against `commands` in a network namespace of their own; what only this kernel or this iproute2
 /// lacks is left out. `None`: there can be no such namespace here.
 fn refused(commands: &[&str]) -> Option<Vec<String>> {
-    let prepare = "ip link add eth0 type veth peer name eth1 && ip link set eth0 up && ip link set eth1 up && ip addr add 10.0.0.2/24 dev eth0 && ip route add default via 10.0.0.1 dev eth0";
+    let prepare = PREPARE;
     let works = Command::new("unshare")
         .args(["-n", "sh", "-c", &format!("{prepare} && tc qdisc show dev eth0")])
         .stdout(Stdio::null())
