@@ -54,9 +54,33 @@ pub(super) fn at_hosts(plan: &Plan, planned: &Planned, check: Option<&str>) -> V
         ends.entry(step.end).or_default().push(step);
     }
     let home = is_home(plan);
+    let relays = relays(plan, planned);
+    let with_relays = |mut one: Instruction| {
+        if !relays.is_empty() {
+            let named = relays.join(" and ");
+            one.device.push_str(&format!(", and the relay {named}"));
+            one.needs.push_str(&format!(
+                " The relay {named} ends their connections, so it needs the same."
+            ));
+        }
+        one
+    };
     ends.into_iter()
-        .map(|(end, steps)| instruction(planned, end, senders, home, &steps, check))
+        .map(|(end, steps)| with_relays(instruction(planned, end, senders, home, &steps, check)))
         .collect()
+}
+
+/// Names of the relays whose TCP `planned` changes.
+fn relays<'a>(plan: &'a Plan, planned: &Planned) -> Vec<&'a str> {
+    let described = &plan.described.spec;
+    let mut names: Vec<&str> = Vec::new();
+    for (before, after) in described.groups.iter().zip(&planned.resolved.spec.groups) {
+        let changed = format!("{:?}", before.relay) != format!("{:?}", after.relay);
+        let node = before.relay.as_ref().filter(|_| changed);
+        let node = node.and_then(|relay| described.nodes.get(relay.node.0 as usize));
+        names.extend(node.map(|node| node.name.as_str()).filter(|name| !names.contains(name)));
+    }
+    names
 }
 
 fn instruction(

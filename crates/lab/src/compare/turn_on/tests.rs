@@ -361,6 +361,21 @@ fn servers_are_not_the_homes() {
 }
 
 #[test]
+fn a_relay_is_set_like_the_hosts_whose_connections_it_ends() {
+    let through = cable().replace("name = \"pages\"", "name = \"pages\"\nrelay = \"router-1\"");
+    let window = &steps(&through, "initial-window-20", UP)[0];
+    assert!(window.device.ends_with(", and the relay router-1"), "{window:?}");
+    assert!(
+        window
+            .needs
+            .ends_with("The relay router-1 ends their connections, so it needs the same."),
+        "{window:?}"
+    );
+    let without = &steps(&cable(), "initial-window-20", UP)[0];
+    assert!(!without.device.contains("relay") && !without.needs.contains("relay"));
+}
+
+#[test]
 fn what_is_nowhere_names_the_nearest() {
     for (name, nearest) in [
         ("favourtail", "fq_codel"),
