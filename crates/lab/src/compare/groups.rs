@@ -135,8 +135,29 @@ pub(super) fn answer(variant: &Variant) -> String {
             "{} of {} transfers of {} completed; all took at least {:.3} s on average, those that did not complete counted with their age.",
             group.completed, fct.n, group.name, fct.mean
         ),
-        None => String::from("No latency-sensitive transfer was measured."),
+        None => match delivered(variant) {
+            none if none.is_empty() => String::from("No transfer of a group that waits was measured."),
+            sentences => sentences.join(" "),
+        },
     }
+}
+
+/// How long messages and datagrams of groups that wait took to arrive.
+fn delivered(variant: &Variant) -> Vec<String> {
+    let waiting = variant.groups.iter().filter(|group| group.latency_sensitive);
+    let said = |group: &Group| {
+        let times = group.delivery_latency_s.as_ref()?;
+        let facts = TrafficKind::by_name(&group.kind)?.facts();
+        let what = match facts.is_message_stream() {
+            true => "Messages",
+            false => "Datagrams",
+        };
+        Some(format!(
+            "{what} of {} took {:.3} s on average to arrive (median {:.3} s, 99th percentile {:.3} s).",
+            group.name, times.mean, times.p50, times.p99
+        ))
+    };
+    waiting.filter_map(said).collect()
 }
 
 /// A TOML value as JSON.

@@ -193,7 +193,9 @@ duration = "1 s"
     fn settings_of_links_that_only_count_up_are_counted() {
         let on = toml::Value::Boolean(true);
         let limit = toml::Value::Integer(9);
-        let paths: Vec<String> = (0..40).map(|link| format!("link.access-{link}.queue.ecn")).collect();
+        let paths: Vec<String> = (0..40)
+            .map(|link| format!("link.access-{link}.queue.ecn"))
+            .collect();
         let mut set: Vec<(&str, &toml::Value)> = paths.iter().map(|path| (path.as_str(), &on)).collect();
         set.push(("link.access-7.queue.limit", &limit));
         set.push(("tcp.ecn", &on));

@@ -163,6 +163,31 @@ fn one_run_says_of_how_many_transfers_its_mean_is_an_age() {
 }
 
 #[test]
+fn one_run_without_transfers_says_how_long_messages_and_datagrams_took() {
+    let mut variant = compare(scenario(), 2).document.variants.remove(0);
+    let pages = variant.groups[0].clone();
+    let waiting = |name: &str, kind: &str| {
+        let mut group = pages.clone();
+        (group.name, group.kind) = (name.to_owned(), kind.to_owned());
+        let mut times = group.fct_s.take().expect("there are transfers");
+        (times.mean, times.p50, times.p99) = (0.642, 0.66, 0.842);
+        group.delivery_latency_s = Some(times);
+        group
+    };
+    variant.groups = vec![waiting("updates", "cbr"), waiting("moves", "thin")];
+    assert_eq!(
+        super::groups::answer(&variant),
+        "Datagrams of updates took 0.642 s on average to arrive (median 0.660 s, 99th percentile 0.842 s). \
+         Messages of moves took 0.642 s on average to arrive (median 0.660 s, 99th percentile 0.842 s)."
+    );
+    variant.groups.clear();
+    assert_eq!(
+        super::groups::answer(&variant),
+        "No transfer of a group that waits was measured."
+    );
+}
+
+#[test]
 fn the_document_does_not_depend_on_threads_and_reads_back() {
     let one = compare(scenario(), 1);
     let text = one.document.to_file_text();

@@ -401,8 +401,8 @@ pub fn how_sure(recommended: &Recommended) -> String {
     let over = format!("over {}", seeds(recommended.seeds));
     match recommended.undecided {
         0 => over,
-        1 => format!("{over}; of 1 variant more seeds could say otherwise"),
-        more => format!("{over}; of {more} variants more seeds could say otherwise"),
+        1 => format!("{over}, too few to say of 1 variant whether it belongs to tier 1"),
+        more => format!("{over}, too few to say of {more} variants whether they belong to tier 1"),
     }
 }
 
@@ -601,6 +601,24 @@ mod tests {
         assert_eq!(
             near(&point),
             "bottleneck rate x 0.5: the answer holds; best there min-rto-20ms (5.0 %)"
+        );
+    }
+
+    #[test]
+    fn it_is_said_of_how_many_variants_the_seeds_do_not_decide() {
+        let mut recommended = Recommended {
+            variant: String::from("sfq"),
+            equals: Vec::new(),
+            places: Vec::new(),
+            matters: None,
+            seeds: 3,
+            undecided: 0,
+        };
+        assert_eq!(how_sure(&recommended), "over 3 seeds");
+        recommended.undecided = 2;
+        assert_eq!(
+            how_sure(&recommended),
+            "over 3 seeds, too few to say of 2 variants whether they belong to tier 1"
         );
     }
 

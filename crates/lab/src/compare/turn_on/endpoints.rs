@@ -78,7 +78,10 @@ fn relays<'a>(plan: &'a Plan, planned: &Planned) -> Vec<&'a str> {
         let changed = format!("{:?}", before.relay) != format!("{:?}", after.relay);
         let node = before.relay.as_ref().filter(|_| changed);
         let node = node.and_then(|relay| described.nodes.get(relay.node.0 as usize));
-        names.extend(node.map(|node| node.name.as_str()).filter(|name| !names.contains(name)));
+        names.extend(
+            node.map(|node| node.name.as_str())
+                .filter(|name| !names.contains(name)),
+        );
     }
     names
 }

@@ -365,14 +365,25 @@ impl Here<'_> {
                 "{} counts the {} bytes and the cells that the line adds to a packet",
                 framing.cake, framing.overhead
             )
+        } else if matches!(self.medium, Some(Medium::Cellular | Medium::Satellite)) {
+            format!(
+                "{} counts {} bytes with each packet, as on Ethernet, since what this line adds is not known",
+                framing.cake, framing.overhead
+            )
         } else {
             format!(
                 "{} counts the {} bytes that the line adds to a packet",
                 framing.cake, framing.overhead
             )
         };
+        let carried = if framing.ptm && !discipline.shapes {
+            let written = tc_rate(carried(&framing, shaped));
+            format!("; of 65 bytes of this line 64 carry packets, hence the rate {written}")
+        } else {
+            String::new()
+        };
         let why = format!(
-            "{reason} A router that {} {}, {percent} % of {rate}, makes them wait in itself instead, where {}; the margin keeps the other queue empty, since the rate is never known exactly, and {}.",
+            "{reason} A router that {} {}, {percent} % of {rate}, makes them wait in itself instead, where {}; the margin keeps the other queue empty, since the rate is never known exactly, and {}{carried}.",
             if out { "sends at" } else { "takes them at" },
             shaped,
             discipline.does,
@@ -516,6 +527,14 @@ fn beyond_ethernet(framing: &Framing) -> i64 {
     i64::from(framing.overhead) - ETHERNET
 }
 
+/// What of a line's rate carries packets.
+fn carried(framing: &Framing, rate: Rate) -> Rate {
+    match framing.ptm {
+        true => Rate::from_bps(rate.bps() / 65 * 64),
+        false => rate,
+    }
+}
+
 /// One class of HTB at the rate with the discipline in it. The table of sizes adds what the line does to the 14 bytes of
 /// Ethernet that are counted already (tc-stab(8)); of PTM's 65 bytes 64 carry packets.
 fn htb(device: &str, arguments: &str, framing: &Framing, link: &LinkSpec, rate: Rate) -> String {
@@ -526,11 +545,7 @@ fn htb(device: &str, arguments: &str, framing: &Framing, link: &LinkSpec, rate: 
     } else {
         String::new()
     };
-    let rate = if framing.ptm {
-        Rate::from_bps(rate.bps() / 65 * 64)
-    } else {
-        rate
-    };
+    let rate = carried(framing, rate);
     let packet = u64::from(link.mtu) + 14;
     // A millisecond of the rate, and at least one packet with its cells and headers.
     let burst = (rate.bps() / 8000).max(packet + packet / 8 + 48);

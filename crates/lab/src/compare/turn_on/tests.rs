@@ -192,7 +192,15 @@ fn dsl_lines_count_their_own_bytes() {
     let without = line("50 Mbit/s", "10 Mbit/s", "medium = \"vdsl\"\nframing = 22");
     assert!(steps(&without, "cake", UP)[0].commands[0].contains("9500kbit bridged-ptm "));
     // Of 65 bytes 64 carry packets: 9.5 Mbit/s times 64/65 is 9353 kbit/s.
-    let below = &steps(&vdsl, "fq-codel", UP)[0].commands[1];
+    let below = &steps(&vdsl, "fq-codel", UP)[0];
+    assert!(
+        below
+            .why
+            .contains("of 65 bytes of this line 64 carry packets, hence the rate 9353kbit"),
+        "{below:?}"
+    );
+    assert!(!vdsl_steps[0].why.contains("of 65 bytes"), "{vdsl_steps:?}");
+    let below = &below.commands[1];
     assert!(
         below.contains("stab overhead 16 linklayer ethernet htb") && below.contains("rate 9353kbit"),
         "{below}"
@@ -322,6 +330,12 @@ fn a_mobile_line_is_warned_that_its_rate_moves_and_a_radio_that_no_shaper_holds_
     );
     assert!(mobile[0].commands[0].contains("bandwidth 8500kbit ethernet"));
     assert!(mobile[0].needs.contains("cake-autorate"));
+    assert!(
+        mobile[0].why.ends_with(
+            "ethernet counts 38 bytes with each packet, as on Ethernet, since what this line adds is not known."
+        ),
+        "{mobile:?}"
+    );
     let radio = steps(
         &line("50 Mbit/s", "50 Mbit/s", "medium = \"wifi\""),
         "fq-codel",
@@ -661,7 +675,8 @@ const PREPARE: &str = "ip link add eth0 type veth peer name eth1 && ip link set 
 #[test]
 fn a_line_that_fails_leaves_no_shaper_behind() {
     let queues = |command: &str| {
-        let script = format!("{PREPARE} || exit 3\nethtool() {{ :; }}\n{command}\necho code $?; tc qdisc show");
+        let script =
+            format!("{PREPARE} || exit 3\nethtool() {{ :; }}\n{command}\necho code $?; tc qdisc show");
         let output = Command::new("unshare").args(["-n", "sh", "-c", &script]).output();
         let output = output.ok().filter(|output| output.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).into_owned())
