@@ -29,10 +29,14 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool, width: usize) -
     text.push('\n');
     let rows = words::rows(document);
     let remarks = words::remarks(&rows);
-    let (table, by_size) = table(baseline, &rows, &remarks, colored, width);
+    let (table, hidden) = table(baseline, &rows, &remarks, colored, width);
     text.push_str(&table);
-    line(&mut text, &wrapped(words::LEGEND, width, ""));
-    if by_size {
+    // The marks have a column of their own after the variant.
+    let column = |heading: &str| words::HEADINGS.iter().position(|other| *other == heading);
+    let is_hidden = |heading: &str| column(heading).is_some_and(|index| hidden.contains(&(index + 1)));
+    let legend = words::legend(|heading| !is_hidden(heading));
+    line(&mut text, &wrapped(&legend, width, ""));
+    if !hidden.contains(&BY_SIZE) {
         let legend = "By size: share saved per class of transfer size, small to large; _ none or worse, █ half or more.";
         line(&mut text, &wrapped(legend, width, ""));
     }
@@ -91,14 +95,14 @@ fn how(text: &mut String, document: &Document, width: usize) {
     }
 }
 
-/// The table, and whether the sparklines found room.
+/// The table, and the columns that found no room.
 fn table(
     baseline: &Variant,
     rows: &[Row<'_>],
     remarks: &[Remark],
     colored: bool,
     width: usize,
-) -> (String, bool) {
+) -> (String, Vec<usize>) {
     let [tier, variant, headings @ ..] = words::HEADINGS;
     let mut heading = vec![tier, variant, ""];
     heading.extend(headings);
@@ -134,8 +138,8 @@ fn table(
         ]);
     }
     // Where there is no room: sparklines, significance, goodput and p99 go, in this order.
-    let hidden = fit(&mut table, width, &[BY_SIZE, 7, 5, 6]);
-    (format!("{table}\n"), !hidden.contains(&BY_SIZE))
+    let hidden = fit(&mut table, width, &[BY_SIZE, SIGNIFICANT, GOODPUT, P99]);
+    (format!("{table}\n"), hidden)
 }
 
 /// Share saved per class of size of the latency-sensitive groups, small to large.
@@ -165,5 +169,8 @@ fn sparkline(baseline: &Variant, variant: &Variant) -> String {
         .collect()
 }
 
-/// Column of the sparklines.
+/// Columns that go where there is no room.
+const GOODPUT: usize = 5;
+const P99: usize = 6;
+const SIGNIFICANT: usize = 7;
 const BY_SIZE: usize = 8;

@@ -23,12 +23,41 @@ pub const HEADINGS: [&str; 7] = [
     "significant",
 ];
 
-/// How to read the table.
-pub const LEGEND: &str = "Tier: variants of one tier are equal within error in time saved less harm; no number: no win of at least 1 % \
-     that is significant beside so many others (Holm's correction), or as much harm. Time saved: 20 % means that \
-     the mean completion time is 0.8 of what it was [95 % interval], on average over the groups that wait. Harm: the largest share that any group loses of what it could \
-     rightly keep (docs/trust.md, Harm). Goodput: change of the goodput of the group that loses most. *: no other saves as \
-     much for less harm.";
+/// What a column says, in the order of the table. `*` stands behind the variant.
+const LEGEND: [(&str, &str); 7] = [
+    (
+        "tier",
+        "Tier: variants of one tier are equal within error in time saved less harm; no number: no win of at least 1 % \
+         that is significant beside so many others (Holm's correction), or as much harm.",
+    ),
+    (
+        "time saved",
+        "Time saved: 20 % means that the mean completion time is 0.8 of what it was [95 % interval], on average over the groups that wait.",
+    ),
+    (
+        "harm",
+        "Harm: the largest share that any group loses of what it could rightly keep (docs/trust.md, Harm).",
+    ),
+    (
+        "goodput",
+        "Goodput: change of the goodput of the group that loses most.",
+    ),
+    (
+        "p99 worst",
+        "P99 worst: change of the 99th percentile of completion times, of the group for which it is the worst.",
+    ),
+    (
+        "significant",
+        "Significant: whether the time saved or lost is more than chance beside so many others.",
+    ),
+    ("variant", "*: no other saves as much for less harm."),
+];
+
+/// How to read the table, of the columns that `shown` says are there.
+pub fn legend(shown: impl Fn(&str) -> bool) -> String {
+    let there = LEGEND.iter().filter(|(heading, _)| shown(heading));
+    there.map(|(_, words)| *words).collect::<Vec<_>>().join(" ")
+}
 
 /// Notes that stand on the first screen.
 pub const NOTES: usize = 3;
@@ -620,6 +649,20 @@ mod tests {
             how_sure(&recommended),
             "over 3 seeds, too few to say of 2 variants whether they belong to tier 1"
         );
+    }
+
+    #[test]
+    fn the_legend_explains_every_column_that_is_there_and_no_other() {
+        for heading in HEADINGS {
+            let own = legend(|other| other == heading);
+            assert!(own.ends_with('.'), "{heading}");
+            let without = legend(|other| other != heading);
+            assert!(!without.contains(&own), "{heading}: {without}");
+        }
+        let all = legend(|_| true);
+        for start in ["Tier: ", "Time saved: ", "Harm: ", "Goodput: ", "P99 worst: ", "Significant: ", "*: "] {
+            assert!(all.contains(start), "{start}");
+        }
     }
 
     #[test]

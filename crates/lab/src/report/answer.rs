@@ -264,7 +264,7 @@ pub(super) fn table(comparison: &Comparison) -> Value {
         "headings": words::HEADINGS,
         "first": part(true),
         "rest": part(false),
-        "legend": words::LEGEND,
+        "legend": words::legend(|_| true),
         "not_tried": words::not_tried(comparison),
     })
 }
