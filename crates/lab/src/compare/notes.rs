@@ -8,7 +8,7 @@ use crate::run::Batch;
 use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::spec::{GroupSpec, LinkRate, Losses, TrafficKind};
+use fleetfoot_sim::spec::{GroupSpec, LinkRate, Losses, Traffic, TrafficKind};
 
 /// What a reader must know beside the figures, the most important first.
 pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
@@ -35,6 +35,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             "too few seeds ({finished}): with {ENOUGH_SEEDS} or more the intervals can be trusted"
         ));
     }
+    notes.extend((0..plan.described.groups.len()).filter_map(|group| rounds_left_out(plan, document, group)));
     if several
         && batch
             .runs
@@ -154,6 +155,30 @@ fn buffer_bound(plan: &Plan, document: &Document, index: usize) -> Option<String
 
 /// A goodput from this share of what a buffer permits on shows that the buffer is what bounds it: start-up and headers take the rest.
 const NEAR_BOUND: f64 = 0.85;
+
+/// That fewer than half of the rounds of an incast began while it was measured, as described.
+pub(super) fn rounds_left_out(plan: &Plan, document: &Document, group: usize) -> Option<String> {
+    let Traffic::Incast { count, rounds, .. } = plan.described.spec.groups.get(group)?.traffic else {
+        return None;
+    };
+    let described = document.variants.first()?;
+    let found = described.groups.get(group)?;
+    let (measured, wanted) = (
+        found.flows / u64::from(count.max(1)),
+        u64::from(rounds) * described.runs,
+    );
+    (2 * measured < wanted).then(|| {
+        format!(
+            "{}: {measured} of {wanted} rounds ({rounds} in each run) began in the time that is measured, so its times rest on {}; \
+             a longer `run.duration` has more",
+            found.name,
+            match measured {
+                1 => String::from("one burst"),
+                bursts => format!("{bursts} bursts"),
+            }
+        )
+    })
+}
 
 /// How late this machine was with the packets of runs in real time.
 fn lateness(plan: &Plan, batch: &Batch) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::{BASELINE, Choice, Plan, build};
 use crate::metrics::counters::reported;
-use crate::result::{Comparison, Document};
+use crate::result::{Comparison, Document, Group};
 use crate::run::{Options, execute};
 use crate::scenario::{ReplayFit, Scenario, Setting, Verdict};
 use crate::testing::{TEXT, engine, scenario};
@@ -160,6 +160,48 @@ fn one_run_says_of_how_many_transfers_its_mean_is_an_age() {
     );
     variant.groups[0].censored = 0;
     assert!(super::groups::answer(&variant).starts_with("2400 transfers of pages took "));
+}
+
+#[test]
+fn streams_and_connections_are_those_of_one_run() {
+    // Over 12 seeds.
+    let variant = compare(scenario(), 2).document.variants.remove(0);
+    let words = |group: &Group| super::words::group(group, variant.runs);
+    let mut streams = variant.groups[0].clone();
+    (streams.kind, streams.flows) = (String::from("thin"), 24);
+    streams.delivery_latency_s = streams.fct_s.take();
+    assert!(words(&streams).starts_with("pages (thin, waits): 2 streams, messages mean "));
+    streams.flows = 12;
+    assert!(words(&streams).starts_with("pages (thin, waits): 1 stream, messages mean "));
+    let backup = &variant.groups[1];
+    assert_eq!(backup.goodput_bps.as_ref().map(|goodput| goodput.n), Some(24));
+    assert!(words(backup).starts_with("backup (bulk): 2 connections, "));
+}
+
+#[test]
+fn rounds_that_do_not_fit_are_noted_with_the_bursts_that_are_left() {
+    let text = TEXT.replace(
+        "kind = \"transfer\"\nsize = \"20 kB\"\narrivals = { dist = \"poisson\", rate = \"20 per second\" }",
+        "kind = \"incast\"\nsize = \"20 kB\"\ncount = 40\nrounds = 3",
+    );
+    assert_ne!(text, TEXT);
+    let scenario = Scenario::parse("test.toml", &text).expect("it is correct");
+    let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
+    let mut document = compare(self::scenario(), 2).document;
+    let mut note = |flows: u64| {
+        document.variants[0].groups[0].flows = flows;
+        super::notes::rounds_left_out(&plan, &document, 0)
+    };
+    // Of 36 rounds in 12 runs 18 are half of them.
+    assert_eq!(note(18 * 40), None);
+    assert_eq!(
+        note(5 * 40).as_deref(),
+        Some(
+            "pages: 5 of 36 rounds (3 in each run) began in the time that is measured, so its times rest on 5 bursts; \
+             a longer `run.duration` has more"
+        )
+    );
+    assert_eq!(super::notes::rounds_left_out(&plan, &document, 1), None);
 }
 
 #[test]

@@ -234,11 +234,15 @@ pub fn group(group: &Group, runs: u64) -> String {
         false => group.fct_s.as_ref(),
     };
     let waits = if group.latency_sensitive { ", waits" } else { "" };
+    let of_a_run = |all: u64| ((all as f64 / runs.max(1) as f64).round() as u64).max(1);
     let detail = match (latency, &group.goodput_bps) {
         (Some(times), _) => {
-            // A thin stream goes on until the run ends: its times are those of its messages.
+            // A thin stream goes on until the run ends, so it is there once in each run: its times are those of its messages.
             let count = match messages {
-                true => format!("{} streams, messages", group.flows),
+                true => match of_a_run(group.flows) {
+                    1 => String::from("1 stream, messages"),
+                    each => format!("{each} streams, messages"),
+                },
                 false => format!("{} of {} done,", group.completed, group.flows),
             };
             format!(
@@ -248,13 +252,10 @@ pub fn group(group: &Group, runs: u64) -> String {
                 seconds(times.p99)
             )
         }
-        (None, Some(goodput)) => {
-            let each = (goodput.n as f64 / runs.max(1) as f64).round() as u64;
-            match each {
-                0 | 1 => format!("1 connection, {}", rate(goodput.mean)),
-                each => format!("{each} connections, {} each", rate(goodput.mean)),
-            }
-        }
+        (None, Some(goodput)) => match of_a_run(goodput.n) {
+            1 => format!("1 connection, {}", rate(goodput.mean)),
+            each => format!("{each} connections, {} each", rate(goodput.mean)),
+        },
         (None, None) => String::from("nothing measured"),
     };
     let detail = match felt(group) {
@@ -660,7 +661,15 @@ mod tests {
             assert!(!without.contains(&own), "{heading}: {without}");
         }
         let all = legend(|_| true);
-        for start in ["Tier: ", "Time saved: ", "Harm: ", "Goodput: ", "P99 worst: ", "Significant: ", "*: "] {
+        for start in [
+            "Tier: ",
+            "Time saved: ",
+            "Harm: ",
+            "Goodput: ",
+            "P99 worst: ",
+            "Significant: ",
+            "*: ",
+        ] {
             assert!(all.contains(start), "{start}");
         }
     }
