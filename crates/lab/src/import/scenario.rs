@@ -136,13 +136,25 @@ pub fn text(title: &str, vectors: &[String], summary: &Summary, controllers: &Co
             queues[0].1,
         );
     }
+    let unseen = not_seen(summary);
+    if let Some(direction) = unseen.filter(|_| !text.contains("[network.bottleneck.reverse]")) {
+        let _ = write!(
+            text,
+            "# The other direction was not seen: {} too little was sent to show its rate. It is taken to be the same. Where it is\n\
+             # another (most lines send slower than they receive), write [network.bottleneck.reverse] with its rate.\n",
+            match direction {
+                0 => "from the hosts on the right",
+                _ => "to the hosts on the right",
+            }
+        );
+    }
     let _ = write!(
         text,
         "\n[tcp]\n\
          profile = \"linux\" # of all hosts: a capture does not say what they run\n\
          {}{}\n\
          {}\n\
-         # More traffic beside it, for example:\n\
+         # More traffic beside it, for example{}:\n\
          # [[traffic]]\n\
          # name = \"backup\"\n\
          # kind = \"bulk\"\n\
@@ -160,6 +172,11 @@ pub fn text(title: &str, vectors: &[String], summary: &Summary, controllers: &Co
             ""
         },
         traffic(vectors, summary, controllers, forward.bps),
+        match unseen {
+            Some(0) => " (with direction = \"up\" it would fill the direction whose rate was not seen)",
+            Some(_) => " (it fills the direction whose rate was not seen)",
+            None => "",
+        },
         summary.span_s,
         if summary.span_s + 1.0 > DAY_S {
             ": only its first day is replayed"
@@ -308,6 +325,15 @@ fn line_rate(summary: &Summary, direction: usize) -> LineRate {
         }
     }
     own_rate(summary, direction)
+}
+
+/// The direction of a capture that gets the rate of the other one, because too little was sent that way.
+pub(super) fn not_seen(summary: &Summary) -> Option<usize> {
+    let has_data = summary.segments.iter().any(|segments| segments.bytes > 0);
+    let taken = |&direction: &usize| line_rate(summary, direction).like != direction;
+    [0, 1]
+        .into_iter()
+        .find(|direction| summary.is_capture() && has_data && taken(direction))
 }
 
 /// The rate of a direction by what is known of it.
@@ -460,7 +486,7 @@ const MOST_PAIRS: u64 = 64;
 
 #[cfg(test)]
 mod tests {
-    use super::{Basis, Summary, line_rate};
+    use super::{Basis, Controllers, Summary, line_rate, text};
     use crate::import::rate::RateEstimate;
     use crate::import::summary::{Quantiles, Segments};
     use fleetfoot_sim::output::Histogram;
@@ -511,6 +537,47 @@ mod tests {
             [1000, 7_000_000],
         );
         assert_eq!(line_rate(&both, 0).bps, 1e6);
+    }
+
+    #[test]
+    fn a_direction_that_was_not_seen_is_said_to_be_taken_as_the_other() {
+        let mut summary = Summary {
+            source: "capture",
+            connections: 3,
+            openers: 1,
+            rate: [RateEstimate::default(), estimate(8e6, Basis::Spacing)],
+            segments: [Segments::of(1000, 10, 0), Segments::of(7_000_000, 5000, 0)],
+            span_s: 8.0,
+            ..Summary::default()
+        };
+        let written = |summary: &Summary| {
+            text(
+                "A capture",
+                &[String::from("a.cvec")],
+                summary,
+                &Controllers::default(),
+            )
+        };
+        let file = written(&summary);
+        for part in [
+            "# The other direction was not seen: from the hosts on the right too little was sent",
+            "It is taken to be the same.",
+            "for example (with direction = \"up\" it would fill the direction whose rate was not seen):",
+        ] {
+            assert!(file.contains(part), "{part}: {file}");
+        }
+        let said = summary.to_text();
+        assert!(
+            said.contains("not seen: too little was sent this way, so the scenario takes it to be as fast as the other way"),
+            "{said}"
+        );
+        summary.rate[0] = estimate(1e6, Basis::Spacing);
+        let file = written(&summary);
+        assert!(
+            file.contains("[network.bottleneck.reverse]") && !file.contains("not seen"),
+            "{file}"
+        );
+        assert!(!summary.to_text().contains("not seen"));
     }
 
     #[test]

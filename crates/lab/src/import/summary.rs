@@ -290,8 +290,17 @@ impl Summary {
                 "Retransmitted",
                 format!("{} segments from, {} to them", rate(up), rate(down)),
             );
-            for (name, estimate) in ["Rate from them", "Rate to them"].iter().zip(&self.rate) {
-                line(name, rate_text(estimate));
+            let unseen = super::scenario::not_seen(self);
+            let names = ["Rate from them", "Rate to them"].iter().zip(&self.rate);
+            for (direction, (name, estimate)) in names.enumerate() {
+                line(
+                    name,
+                    match (unseen == Some(direction), estimate.bps) {
+                        (false, _) => rate_text(estimate),
+                        (true, None) => format!("not seen: {UNSEEN}"),
+                        (true, Some(_)) => format!("{}; {UNSEEN}", rate_text(estimate)),
+                    },
+                );
             }
         }
         let mut table = Table::new(["", "n", "min", "p10", "p50", "p90", "p99", "max"]);
@@ -339,6 +348,9 @@ impl Summary {
         text
     }
 }
+
+/// Of a direction whose rate is not known.
+const UNSEEN: &str = "too little was sent this way, so the scenario takes it to be as fast as the other way";
 
 /// Lines of a name and numbers; columns are as wide as they need to be.
 pub(super) struct Table {
