@@ -9,6 +9,7 @@ use crate::progress::Reporter;
 use crate::ranked;
 use crate::session::{
     BatchFlags, Done, about, command, cores, forecast, on_cores, scenario, seeds_in_words, stop_flag,
+    with_settings,
 };
 use crate::target::Targets;
 use clap::Args;
@@ -20,7 +21,7 @@ use fleetfoot_lab::folder::Folder;
 use fleetfoot_lab::report::time_series;
 use fleetfoot_lab::result::Comparison;
 use fleetfoot_lab::run::{Job, Options, execute as run_all, simulate_with_progress};
-use fleetfoot_lab::scenario::{Scenario, Setting};
+use fleetfoot_lab::scenario::Scenario;
 use fleetfoot_sim::spec::Spec;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -116,15 +117,7 @@ pub(crate) fn described(
         Some(file) if is_capture(file) => Some(imported(file, common)?),
         file => file.map(Path::to_path_buf),
     };
-    let scenario = scenario(file.as_deref())?;
-    if settings.is_empty() {
-        return Ok(scenario);
-    }
-    let mut set = Setting::from_origin("--set");
-    for argument in settings {
-        set = set.with_argument(argument)?;
-    }
-    Ok(scenario.with(&set)?)
+    with_settings(scenario(file.as_deref())?, settings)
 }
 
 fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Finished, Failure> {

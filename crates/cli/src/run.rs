@@ -10,7 +10,7 @@ use crate::layout::width;
 use crate::output::{Common, counted, plain, print};
 use crate::progress::Reporter;
 use crate::session::{
-    BatchFlags, Done, about, command, forecast, on_cores, scenario, seeds_in_words, stop_flag,
+    BatchFlags, Done, about, command, forecast, on_cores, scenario, seeds_in_words, stop_flag, with_settings,
 };
 use crate::table;
 use crate::target::{Target, Targets};
@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
     /// A variant of the file, or a mechanism by name.
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
+    /// Change the scenario: a path and a value, such as network.bottleneck.rate="20 Mbit/s"; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     /// The seed, instead of the scenario's first.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -73,7 +76,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    let scenario = scenario(Some(&arguments.file))?;
+    let scenario = with_settings(scenario(Some(&arguments.file))?, &arguments.set)?;
     let choice = Choice {
         single: arguments.variant.clone(),
         seed: arguments.seed,

@@ -8,7 +8,7 @@ use clap::Args;
 use fleetfoot_lab::compare::Plan;
 use fleetfoot_lab::input;
 use fleetfoot_lab::run::{Batch, Job, fits, pilot};
-use fleetfoot_lab::scenario::Scenario;
+use fleetfoot_lab::scenario::{Scenario, Setting};
 use fleetfoot_sim::spec::Spec;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -167,6 +167,18 @@ pub(crate) fn scenario(file: Option<&Path>) -> Result<Scenario, Failure> {
         })?,
         None => Scenario::home_line()?,
     })
+}
+
+/// The scenario with what `--set` changes, each a path and a value.
+pub(crate) fn with_settings(scenario: Scenario, settings: &[String]) -> Result<Scenario, Failure> {
+    if settings.is_empty() {
+        return Ok(scenario);
+    }
+    let mut set = Setting::from_origin("--set");
+    for argument in settings {
+        set = set.with_argument(argument)?;
+    }
+    Ok(scenario.with(&set)?)
 }
 
 /// A flag that Ctrl-C sets; the second Ctrl-C ends the program at once. It is always the same: a signal has one handler.

@@ -85,6 +85,20 @@ fn equal_commands_give_equal_bytes_and_reuse_runs() {
 }
 
 #[test]
+fn a_run_takes_settings() {
+    let place = folder("settings");
+    let flows = |arguments: &[&str]| {
+        let output = fleetfoot(arguments, &place);
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one document");
+        document["variants"][0]["groups"][1]["flows"].as_u64()
+    };
+    assert_eq!(flows(&["run", SMALL, "--json"]), Some(1));
+    let three = ["run", SMALL, "--json", "--set", "traffic.backup.count=3"];
+    assert_eq!(flows(&three), Some(3));
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}
+
+#[test]
 fn json_is_one_document_also_for_a_failure() {
     let place = folder("json");
     let good = fleetfoot(&["run", SMALL, "--json"], &place);
