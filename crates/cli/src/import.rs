@@ -117,10 +117,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     let input = place(&arguments.file);
     let outputs = || std::iter::once(&output).chain(&beside);
     if output == *vectors || outputs().any(|written| place(written) == input) {
-        return Err(Failure::usage(format!(
-            "{} would be overwritten: give another name with --out FILE.toml",
-            arguments.file.display()
-        )));
+        return Err(Failure::usage(own_output(&arguments.file)));
     }
     if let Some(folder) = output.parent().filter(|folder| *folder != Path::new(""))
         && !folder.is_dir()
@@ -151,6 +148,22 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         return Err(Failure::interrupted());
     }
     Ok(())
+}
+
+/// Why `input`, which has the name of what is to be written, is not imported: it is none, or it would be written over.
+fn own_output(input: &Path) -> String {
+    let said = input.display();
+    if input.is_dir() {
+        return format!("cannot read {said}: it is a folder");
+    }
+    if !is_regular(input) || is_capture(input) {
+        return format!("{said} would be overwritten: give another name with --out FILE.toml");
+    }
+    let lines = head(input).unwrap_or_default();
+    match lines.split(|byte| *byte == b'\n').any(is_of_toml) {
+        true => format!("{said}: it is no capture; a scenario is taken as it is: fleetfoot compare {said}"),
+        false => format!("{said}: it is neither pcap nor pcapng, nor a file of connection vectors"),
+    }
 }
 
 /// The files that were written, in words.

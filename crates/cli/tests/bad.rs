@@ -239,7 +239,7 @@ const SECTIONS: &[&str] = &[
 /// The files that cases are made with.
 fn lay_out(folder: &Path) {
     let _ = fs::remove_dir_all(folder); // of an earlier process with this number
-    for inner in ["folder", "empty-folder", "out"] {
+    for inner in ["folder", "folder.toml", "empty-folder", "out"] {
         fs::create_dir_all(folder.join(inner)).expect("the temporary folder can be written");
     }
     for name in ["good.toml", "good.csv", "good.trace", "good.pkt"] {
