@@ -141,14 +141,24 @@ impl Wire<'_> {
     /// Layer-3 bytes of full packets that are sent in `time`.
     fn bytes_in(self, time: Duration, place: &Place, path: &str) -> Result<Bytes, Error> {
         let written = place.source.text.get(place.span.clone()).unwrap_or("");
-        let rate = match self.rate {
-            LinkRate::Constant(rate) if *rate != Rate::UNLIMITED => rate.bps(),
+        match self.rate {
+            LinkRate::Constant(rate) if *rate != Rate::UNLIMITED => {
+                let bytes = self.bytes_at(rate.bps(), time);
+                if bytes == Bytes::ZERO && !time.is_zero() {
+                    let message = format!(
+                        "a queue must hold at least one packet, and at {rate} not one byte is sent in {written}"
+                    );
+                    let help = format!("at least \"{} B\", or count packets: \"50 packets\"", self.mtu);
+                    return Err(Error::at(place, path, message).help(place, help));
+                }
+                Ok(bytes)
+            }
             LinkRate::Constant(_) => {
                 let message = format!(
                     "a link without a limit of its rate sends everything at once: {written} has no meaning here"
                 );
-                return Err(Error::at(place, path, message)
-                    .help(place, "count bytes or packets: \"64 kB\", \"50 packets\""));
+                Err(Error::at(place, path, message)
+                    .help(place, "count bytes or packets: \"64 kB\", \"50 packets\""))
             }
             LinkRate::Trace {
                 opportunities,
@@ -164,10 +174,9 @@ impl Wire<'_> {
                     Rate::from_bps(mean),
                     there.get()
                 );
-                return Err(Error::at(place, path, message).help(place, help));
+                Err(Error::at(place, path, message).help(place, help))
             }
-        };
-        Ok(self.bytes_at(rate, time))
+        }
     }
 
     fn bytes_at(self, bps: u64, time: Duration) -> Bytes {

@@ -255,7 +255,16 @@ pub(crate) fn probability(node: &Node, path: &str) -> Result<f64, Error> {
                 ))
             }
         }
-        Value::Integer(_) | Value::Float(_) => number(node, path, 0.0, 1.0),
+        Value::Integer(_) | Value::Float(_) => number(node, path, 0.0, 1.0).map_err(|error| {
+            let shown = node.shown();
+            match shown.parse::<f64>() {
+                Ok(number) if number > 1.0 && number <= 100.0 => error.help(
+                    &node.place,
+                    format!("per cent is written as text: \"{shown} %\" is {}", number / 100.0),
+                ),
+                _ => error,
+            }
+        }),
         _ => Err(wrong_type(node, path, "a probability").help(&node.place, help)),
     }
 }

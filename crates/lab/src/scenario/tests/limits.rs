@@ -70,8 +70,10 @@ fn what_cannot_be_meant_is_refused_where_it_stands() {
     let cases = [
         LINE.replace("100 ms", "1 us"),
         LINE.replace("100 ms", "0 ms"),
+        LINE.replace("10 Mbit/s", "1 bit/s"),
         LINE.replace("50 Mbit/s", "unlimited"),
         LINE.replace("delay", "loss = 1\ndelay"),
+        LINE.replace("delay", "loss = 100\ndelay"),
         queue("kind = \"red\", min_threshold = 50, max_threshold = 5"),
         queue("kind = \"cake\", bandwidth = \"60 Mbit/s\""),
         LINE.replace("delay", "framing = -1\ndelay"),
