@@ -2,7 +2,8 @@
 
 use crate::layout::{align, fit, new_table, wrapped};
 use fleetfoot_lab::compare::words::{felt, rate, seconds};
-use fleetfoot_lab::result::{Comparison, Summary};
+use fleetfoot_lab::result::{Comparison, Group, Summary};
+use fleetfoot_sim::spec::{Facts, TrafficKind};
 use std::fmt::Write;
 
 /// Groups, base RTTs, links and the flows of a single run.
@@ -61,6 +62,10 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
         }
     }
 
+    if let Some(meaning) = goodput(&variant.groups) {
+        line(&mut text, &wrapped(&meaning, width, "  "));
+    }
+
     crate::links::write(&mut text, variant, comparison, colored, width);
 
     let mut flows = new_table(
@@ -112,6 +117,24 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
     text
 }
 
+/// What the column goodput says where a group has connections with pauses in them; `None` where none has.
+fn goodput(groups: &[Group]) -> Option<String> {
+    let of = |is: fn(&Facts) -> bool| {
+        let kind = |group: &Group| TrafficKind::by_name(&group.kind).map(TrafficKind::facts);
+        let such = groups
+            .iter()
+            .filter(|group| group.goodput_bps.is_some() && kind(group).is_some_and(is));
+        let names: Vec<&str> = such.map(|group| group.name.as_str()).collect();
+        Some(names.join(", ")).filter(|names| !names.is_empty())
+    };
+    let pausing = of(|facts| facts.closed_loop && !facts.flow_is_connection)?;
+    let each = "per connection over the measured time, with its pauses";
+    Some(match of(|facts| facts.flow_is_connection) {
+        None => format!("goodput of {pausing}: {each}"),
+        Some(single) => format!("goodput of {pausing}: {each}; of {single}: per transfer, while it ran"),
+    })
+}
+
 /// Base RTTs and the pairs that have them.
 fn rtts(comparison: &Comparison) -> Vec<(String, String)> {
     let mut by_rtt: Vec<(f64, Vec<String>)> = Vec::new();
@@ -143,3 +166,57 @@ pub(crate) fn line(text: &mut String, line: &str) {
 }
 
 const FLOWS: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::goodput;
+    use fleetfoot_lab::result::{Group, Summary};
+
+    /// A group of which only name and kind matter here.
+    fn group(name: &str, kind: &str) -> Group {
+        Group {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            latency_sensitive: true,
+            flows: 1,
+            completed: 1,
+            censored: 0,
+            fct_s: None,
+            acked_s: None,
+            delivery_latency_s: None,
+            ack_latency_s: None,
+            goodput_bps: Some(Summary {
+                n: 1,
+                mean: 1e6,
+                p50: 1e6,
+                p90: 1e6,
+                p95: 1e6,
+                p99: 1e6,
+                max: 1e6,
+                ci95: None,
+                quantiles: Default::default(),
+            }),
+            by_size: Vec::new(),
+            counters: Default::default(),
+            dropped_units: 0,
+            congestion_events: None,
+            more: Default::default(),
+        }
+    }
+
+    #[test]
+    fn the_two_kinds_of_goodput_are_told_apart_where_both_stand() {
+        let (pages, copies, backup) = (
+            group("pages", "web"),
+            group("copies", "transfer"),
+            group("backup", "bulk"),
+        );
+        let each = "goodput of pages: per connection over the measured time, with its pauses";
+        assert_eq!(
+            goodput(&[pages.clone(), copies.clone()]),
+            Some(format!("{each}; of copies: per transfer, while it ran"))
+        );
+        assert_eq!(goodput(&[pages, backup.clone()]), Some(each.to_owned()));
+        assert_eq!(goodput(&[copies, backup]), None);
+    }
+}
