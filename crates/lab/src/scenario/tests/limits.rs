@@ -70,7 +70,7 @@ fn what_cannot_be_meant_is_refused_where_it_stands() {
     let cases = [
         LINE.replace("100 ms", "1 us"),
         LINE.replace("100 ms", "0 ms"),
-        LINE.replace("10 Mbit/s", "1 bit/s"),
+        LINE.replace("50 Mbit/s", "1 bit/s"),
         LINE.replace("50 Mbit/s", "unlimited"),
         LINE.replace("delay", "loss = 1\ndelay"),
         LINE.replace("delay", "loss = 100\ndelay"),
