@@ -3,7 +3,7 @@
 use super::{BASELINE, Choice, Plan, build};
 use crate::metrics::counters::reported;
 use crate::result::{Comparison, Document, Group};
-use crate::run::{Options, execute};
+use crate::run::{Options, execute, simulate};
 use crate::scenario::{ReplayFit, Scenario, Setting, Verdict};
 use crate::testing::{TEXT, engine, scenario};
 use std::sync::atomic::AtomicBool;
@@ -388,7 +388,7 @@ fn played(text: &str, variant: &str) -> Comparison {
         &plan.seeds,
         &Options::default(),
         &AtomicBool::new(false),
-        &engine,
+        &simulate,
         &|_| (),
     );
     build(&plan, &batch.expect("it runs"), "")
