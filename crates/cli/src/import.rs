@@ -119,6 +119,9 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if output == *vectors || outputs().any(|written| place(written) == input) {
         return Err(Failure::usage(own_output(&arguments.file)));
     }
+    if input.is_dir() {
+        return Err(Failure::usage(own_output(&arguments.file)));
+    }
     if let Some(folder) = output.parent().filter(|folder| *folder != Path::new(""))
         && !folder.is_dir()
     {

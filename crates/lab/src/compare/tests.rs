@@ -404,7 +404,7 @@ fn a_connection_that_waits_for_its_buffer_is_reported() {
         )
     };
     let notes = |buffer: &str| played(&text(buffer), "as described").document.notes;
-    let bound = "copy: a connection sends no more than 125 kB a round trip of 100 ms, which is 9.98 Mbit/s (`tcp.send_buffer`): it waits for \
+    let bound = "copy: a connection sends no more than 125 kB a round trip of 100 ms, which is 10.00 Mbit/s (`tcp.send_buffer`): it waits for \
                  acknowledgments, not for the line";
     let found = notes("125 kB");
     assert!(found.iter().any(|note| note == bound), "{found:?}");
