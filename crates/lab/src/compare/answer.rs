@@ -202,7 +202,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
         shorter(plan, versus),
         harm_words(plan, versus)
     ));
-    text.push_str(&margin(done));
+    text.push_str(&words::margin(done));
     text.push_str(&equals(recommended, plan.choice().search.is_some()));
     if let Some(jittered) = &document.jittered
         && !jittered.holds
@@ -277,22 +277,6 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     text.push_str(&elsewhere(plan, variants, variant));
     text
 }
-
-/// What the shaper of the first instruction takes from the line, which was simulated without it.
-fn margin(done: &Variant) -> String {
-    let margin = done.instructions.first().and_then(|first| first.margin);
-    margin
-        .filter(|share| *share >= LEAST_MARGIN)
-        .map_or_else(String::new, |share| {
-            format!(
-                " Its command leaves {:.0} % of the line's rate free, which was not simulated: what fills the line loses about as much.",
-                100.0 * share
-            )
-        })
-}
-
-/// Less than this is within what the table rounds.
-const LEAST_MARGIN: f64 = 0.01;
 
 /// The networks near the described one in which a setting is no win.
 fn no_win<'a>(name: &'a str, document: &'a Document) -> impl Iterator<Item = &'a SensitivityPoint> {

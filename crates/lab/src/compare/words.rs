@@ -479,6 +479,23 @@ pub fn unharmed(versus: &Versus) -> String {
     }
 }
 
+/// What the shaper of the first instruction takes from the line, which was simulated without it; empty without one, or where the table
+/// would round it away.
+pub fn margin(done: &Variant) -> String {
+    let margin = done.instructions.first().and_then(|first| first.margin);
+    margin
+        .filter(|share| *share >= LEAST_MARGIN)
+        .map_or_else(String::new, |share| {
+            format!(
+                " Its command leaves {:.0} % of the line's rate free, which was not simulated: what fills the line loses about as much.",
+                100.0 * share
+            )
+        })
+}
+
+/// Smallest share of a line's rate that is mentioned.
+const LEAST_MARGIN: f64 = 0.01;
+
 /// Harm that could be as large as this is reported even where none could be shown.
 const LEAST_POSSIBLE_HARM: f64 = 0.05;
 
