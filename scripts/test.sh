@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make test` and CI run. Each step is timed; the table at the end says where the time went.
+# What `make test` and CI run. Each step is timed; the table at the end says where the time went, and how much of it processors worked.
 # One build profile (`ci`: optimised, with debug assertions) serves all steps.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -8,61 +8,68 @@ export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
 export CARGO_INCREMENTAL=0
 # Property tests draw the same cases every time here, so that a failure is repeated by running it again; `make test-all` draws others too.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
-names=() seconds=() results=()
+names=() seconds=() worked=() results=()
 failed=0
+scratch=$(mktemp -d)
+
+# Sets `processor` to the seconds that processors have worked for the ended children of this shell. `times` tells of the shell that it runs in.
+processor_time() {
+    local file=$scratch/times.$BASHPID
+    times >"$file"
+    processor=$(awk -F'[ms ]+' 'NR == 2 { printf "%.0f", 60 * ($1 + $3) + $2 + $4 }' "$file")
+}
 
 # NAME COMMAND...
 step() {
-    local name=$1 begin=$SECONDS result=ok
+    local name=$1 begin=$SECONDS result=ok before
     shift
     echo "== $name"
+    processor_time
+    before=$processor
     "$@" || { result=FAILED; failed=1; }
+    processor_time
     names+=("$name")
     seconds+=($((SECONDS - begin)))
+    worked+=($((processor - before)))
     results+=("$result")
 }
 
-# Runs the function $1, which takes steps, beside what follows, until `beside_end` prints what it said and takes its table over.
-beside_ids=() beside_logs=()
+# Runs the function $1, which takes steps, beside what follows, until `beside_end $1` prints what it said and takes its table over.
+declare -A beside_ids
 beside() {
-    local log
-    log=$(mktemp)
+    local chain=$1
     (
         trap - EXIT INT TERM
-        names=() seconds=() results=()
-        trap 'for i in "${!names[@]}"; do printf "%s\t%s\t%s\n" "${seconds[$i]}" "${results[$i]}" "${names[$i]}"; done >"$log.table"' EXIT
-        "$1"
-    ) >"$log" 2>&1 &
-    beside_ids+=($!)
-    beside_logs+=("$log")
+        names=() seconds=() worked=() results=()
+        trap 'for i in "${!names[@]}"; do printf "%s\t%s\t%s\t%s\n" "${seconds[$i]}" "${worked[$i]}" "${results[$i]}" "${names[$i]}"; done >"$scratch/$chain.table"' EXIT
+        "$chain"
+    ) >"$scratch/$chain.log" 2>&1 &
+    beside_ids[$chain]=$!
 }
 
-beside_kill() {
-    local id log
+finish() {
+    local id
     for id in "${beside_ids[@]}"; do kill $(pgrep -P "$id") "$id" 2>/dev/null; done
-    for log in "${beside_logs[@]}"; do rm -f "$log" "$log.table"; done
+    rm -rf "$scratch"
 }
-trap beside_kill EXIT
+trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
 beside_end() {
-    local i took result name log
-    for i in "${!beside_ids[@]}"; do
-        log=${beside_logs[$i]}
-        wait "${beside_ids[$i]}"
-        cat "$log"
-        # One that was killed has no table.
-        [ -s "$log.table" ] || failed=1
-        while IFS=$'\t' read -r took result name; do
-            names+=("$name (beside)")
-            seconds+=("$took")
-            results+=("$result")
-            [ "$result" = ok ] || failed=1
-        done <"$log.table"
-        rm -f "$log" "$log.table"
-    done
-    beside_ids=() beside_logs=()
+    local took work result name
+    wait "${beside_ids[$1]}"
+    unset "beside_ids[$1]"
+    cat "$scratch/$1.log"
+    # One that was killed has no table.
+    [ -s "$scratch/$1.table" ] || failed=1
+    while IFS=$'\t' read -r took work result name; do
+        names+=("$name (beside)")
+        seconds+=("$took")
+        worked+=("$work")
+        results+=("$result")
+        [ "$result" = ok ] || failed=1
+    done <"$scratch/$1.table"
 }
 
 # The licences of what is linked into a wheel: fails when a library has none.
@@ -96,23 +103,29 @@ else
 fi
 step "format" cargo fmt --all --check
 step "build" cargo test --profile ci --workspace --locked --no-run --quiet "${features[@]}"
-# Needs no test's result, and tests with real packets wait more than they compute: it takes what they leave. The first step calls no cargo, so
-# that the tests do not wait for its lock. A plug-in is a crate of its own, for which libraries come from the build above while the crates of
-# this workspace are compiled again; fuzz targets are built with other flags.
-apart() {
-    local plugin=(--manifest-path examples/plugin/Cargo.toml)
+# These two need no test's result, and tests with real packets wait more than they compute: they take what the tests leave.
+counted() {
     renice -n 19 "$BASHPID" >/dev/null
     # With debug assertions, so its figures are not those of a release; they grow with them.
     step "cost per packet" scripts/cost.sh "${CARGO_TARGET_DIR:-target}/ci/examples/bench_one" bench/limits-ci.csv
-    step "lints" cargo clippy --profile ci --workspace --all-targets --locked --quiet "${features[@]}" -- -D warnings
-    step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
-    step "plug-in, format" cargo fmt "${plugin[@]}" --check
-    step "plug-in" cargo test --profile ci --locked --quiet "${plugin[@]}" --target-dir "${CARGO_TARGET_DIR:-target}"
+    # Built with other flags, in a folder of their own.
     step "fuzz targets" env FUZZ_RUNS="${FUZZ_RUNS:-5000}" scripts/fuzz.sh
+}
+# A plug-in is a crate of its own, for which libraries come from the build above while the crates of this workspace are compiled again.
+compiled() {
+    local plugin=(--manifest-path examples/plugin/Cargo.toml)
+    renice -n 19 "$BASHPID" >/dev/null
+    step "plug-in, format" cargo fmt "${plugin[@]}" --check
     step "licences and sources" scripts/deny.sh
     step "bill of materials" bill_of_materials
+    # What follows holds the lock of cargo, which the tests take for a moment when they start.
+    sleep 15
+    step "lints" cargo clippy --profile ci --workspace --all-targets --locked --quiet "${features[@]}" -- -D warnings
+    step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
+    step "plug-in" cargo test --profile ci --locked --quiet "${plugin[@]}" --target-dir "${CARGO_TARGET_DIR:-target}"
 }
-beside apart
+beside counted
+beside compiled
 step "tests" cargo test --profile ci --workspace --locked --no-fail-fast "${features[@]}"
 export FLEETFOOT_BUILT=1
 python_package() {
@@ -123,9 +136,11 @@ step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
 step "documentation site" scripts/site.sh --follow
 step "site in a browser" scripts/test-site.sh
-beside_end
+beside_end python_package
 # Compares the numbers of the page with those of the Python package too.
 step "explorer in a browser" scripts/test-explorer.sh
+beside_end counted
+beside_end compiled
 if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "long tests" cargo test --profile ci --workspace --locked "${features[@]}" -- --ignored
     step "distribution" scripts/dist-check.sh
@@ -141,11 +156,12 @@ if [ -n "${FLEETFOOT_LONG:-}" ]; then
 fi
 
 echo
-echo "where the time went:"
+echo "where the time went, and for how much of it a processor worked:"
 for i in "${!names[@]}"; do
-    printf '  %5d s  %-22s %s\n' "${seconds[$i]}" "${names[$i]}" "${results[$i]}"
+    printf '  %5d s  %5d s  %-26s %s\n' "${seconds[$i]}" "${worked[$i]}" "${names[$i]}" "${results[$i]}"
 done
-printf '  %5d s  all\n' "$SECONDS"
+processor_time
+printf '  %5d s  %5d s  all\n' "$SECONDS" "$processor"
 if [ "$failed" = 0 ]; then
     echo "make test: passed"
 else
