@@ -479,18 +479,31 @@ pub fn unharmed(versus: &Versus) -> String {
     }
 }
 
-/// What the shaper of the first instruction takes from the line, which was simulated without it; empty without one, or where the table
+/// What the shapers of the instructions take from the lines, which were simulated without them; empty without one, or where the table
 /// would round it away.
 pub fn margin(done: &Variant) -> String {
-    let margin = done.instructions.first().and_then(|first| first.margin);
-    margin
+    let margins = done
+        .instructions
+        .iter()
+        .filter_map(|instruction| instruction.margin);
+    let shares: Vec<i64> = margins
         .filter(|share| *share >= LEAST_MARGIN)
-        .map_or_else(String::new, |share| {
-            format!(
-                " Its command leaves {:.0} % of the line's rate free, which was not simulated: what fills the line loses about as much.",
-                100.0 * share
-            )
-        })
+        .map(|share| (100.0 * share).round() as i64)
+        .collect();
+    let (Some(least), Some(most)) = (shares.iter().min(), shares.iter().max()) else {
+        return String::new();
+    };
+    let share = match least == most {
+        true => format!("{least} %"),
+        false => format!("{least} to {most} %"),
+    };
+    let (commands, rate, line) = match shares.len() {
+        1 => ("command leaves", "the line's rate", "the line"),
+        _ => ("commands leave", "the lines' rates", "a line"),
+    };
+    format!(
+        " Its {commands} {share} of {rate} free, which was not simulated: what fills {line} loses about as much."
+    )
 }
 
 /// Smallest share of a line's rate that is mentioned.
@@ -513,6 +526,7 @@ pub fn headline(answer: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::Instruction;
 
     fn variant(name: &str, versus: Versus) -> Variant {
         let mut variant: Variant = serde_json::from_value(serde_json::json!({
@@ -523,6 +537,42 @@ mod tests {
         .expect("the fields of a variant");
         variant.versus = Some(versus);
         variant
+    }
+
+    #[test]
+    fn what_shapers_leave_free_is_said_of_all_of_them() {
+        let mut done = variant("sfq", versus(1, Some(1), None));
+        let mut leaving = |margins: &[Option<f64>]| {
+            done.instructions = margins
+                .iter()
+                .map(|margin| Instruction {
+                    place: String::new(),
+                    device: String::new(),
+                    commands: Vec::new(),
+                    why: String::new(),
+                    needs: String::new(),
+                    check: None,
+                    nearest: None,
+                    margin: *margin,
+                })
+                .collect();
+            margin(&done)
+        };
+        assert_eq!(leaving(&[]), "");
+        assert_eq!(leaving(&[None, Some(0.004)]), "", "the table would round it away");
+        let one = " Its command leaves 5 % of the line's rate free, which was not simulated: what fills the line loses about as much.";
+        assert_eq!(leaving(&[None, Some(0.05)]), one);
+        let same = leaving(&[Some(0.05), Some(0.052)]);
+        assert!(
+            same.starts_with(" Its commands leave 5 % of the lines' rates free,"),
+            "{same}"
+        );
+        let two = leaving(&[Some(0.1), Some(0.05), None]);
+        assert!(
+            two.starts_with(" Its commands leave 5 to 10 % of the lines' rates free,"),
+            "{two}"
+        );
+        assert!(two.ends_with("what fills a line loses about as much."), "{two}");
     }
 
     fn versus(rank: u64, tier: Option<u64>, part_of: Option<&str>) -> Versus {
