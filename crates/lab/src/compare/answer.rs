@@ -300,6 +300,10 @@ fn elsewhere(plan: &Plan, variants: &[Variant], variant: &Variant) -> String {
         .iter()
         .find_map(|one| Some((one, one.nearest.as_deref()?)));
     match nearest.and_then(|(one, near)| Some((one, near, versus(near)?))) {
+        Some((one, near, versus)) if !one.commands.is_empty() => format!(
+            " The commands turn on {near}, which is nearest to {name}; in this comparison {}.",
+            words::in_short(near, versus)
+        ),
         Some((one, near, versus)) => format!(
             " {name} cannot be had {} {}: the nearest there is {near}; in this comparison {}.",
             if variant

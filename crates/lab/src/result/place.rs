@@ -68,7 +68,7 @@ pub struct Instruction {
     pub needs: String,
     /// What to measure afterwards and the value expected; `null` where nothing was measured.
     pub check: Option<String>,
-    /// The mechanism that can be had here in place of the variant, which cannot; `needs` and `check` give its results.
+    /// The variant that the commands turn on, or that can be had here, where that is another one; `needs` and `check` give its results.
     #[serde(default)]
     pub nearest: Option<String>,
     /// Share of the line's rate that its shaper leaves free, without which the results were simulated; `null` without a shaper.

@@ -13,6 +13,8 @@ pub(super) struct Discipline {
     pub arguments: Option<String>,
     /// The nearest that Linux has, where it is another one.
     pub nearest: Option<String>,
+    /// The mechanism that `arguments` turn on, where it is another one with results of its own.
+    pub stands_in: Option<&'static str>,
     /// What it does to waiting packets, as the end of a sentence.
     pub does: &'static str,
     /// From which kernel on.
@@ -71,6 +73,7 @@ fn only_here(does: &'static str, nearest: &str) -> Discipline {
     Discipline {
         arguments: None,
         nearest: Some(nearest.to_owned()),
+        stands_in: None,
         does,
         needs: String::from(
             "Nowhere but in Fleetfoot: no kernel and no device has this queue. A Linux machine of yours on the way, a bridge between ports without addresses, has it while this command runs (docs/router.md; for good docs/data-path.md).",
@@ -184,6 +187,7 @@ impl Queue<'_> {
             elsewhere: format!("a queue limit of {} packets", self.packets()),
             arguments: Some(arguments),
             nearest: None,
+            stands_in: None,
             does: "no more packets wait than this plain queue has room for",
             needs: String::from("Any Linux, package iproute2."),
             fair: false,
@@ -222,6 +226,7 @@ impl Queue<'_> {
         Discipline {
             arguments: words.text(),
             nearest: None,
+            stands_in: None,
             does: "packets are dropped at random before the queue is full, more of them the longer it is on average",
             needs: String::from(
                 "Any Linux, package iproute2; above max Linux drops every packet at once (the simulation drops more and more of them up to twice max).",
@@ -270,6 +275,7 @@ impl Queue<'_> {
         Discipline {
             arguments: words.text(),
             nearest: None,
+            stands_in: None,
             does: if step.is_some() {
                 "every packet that waited longer than the threshold is marked, so that senders slow down before the queue grows"
             } else {
@@ -298,6 +304,7 @@ impl Queue<'_> {
         Discipline {
             arguments: words.text(),
             nearest: None,
+            stands_in: None,
             does: "each connection waits in a queue of its own: short and quiet ones go ahead of long transfers, and those are kept from piling up",
             needs: String::from("Linux 3.5 or later, package iproute2."),
             elsewhere: self.step().unwrap_or_else(|| {
@@ -341,6 +348,7 @@ impl Queue<'_> {
         Discipline {
             arguments: words.text(),
             nearest: None,
+            stands_in: None,
             does: if fair {
                 "each connection waits in a queue of its own: short and quiet ones go ahead of long transfers, and those are kept near a wait that is bearable"
             } else {
@@ -372,6 +380,7 @@ impl Queue<'_> {
         Discipline {
             arguments: words.text(),
             nearest: None,
+            stands_in: None,
             does: "computers get equal shares, and each connection waits in a queue of its own, so that short and quiet ones go ahead of long transfers",
             needs: String::from("Linux 4.19 or later, package iproute2 (OpenWrt: kmod-sched-cake)."),
             elsewhere: String::from("fair queueing by host and flow"),
@@ -415,6 +424,7 @@ impl Queue<'_> {
         Discipline {
             arguments: words.text(),
             nearest: None,
+            stands_in: None,
             does: "senders that react to early marks wait in a very short queue of their own, beside a longer one for all others",
             needs: String::from(
                 "Linux 6.17 or later with an iproute2 that knows dualpi2; cable lines with Low Latency DOCSIS have it when the provider switches it on.",
@@ -442,6 +452,7 @@ impl Queue<'_> {
         Discipline {
             arguments: words.text(),
             nearest: None,
+            stands_in: Some("sfq"),
             does: "each connection waits in a queue of its own and they take turns, so that none waits behind another's packets",
             needs: String::from(
                 "Linux 3.3 or later, package iproute2: of what needs no classes sfq is the nearest to deficit round robin. Connections share its queues by a hash, and at most 127 packets of a queue wait: the mechanism sfq has these limits too.",
@@ -473,6 +484,7 @@ impl Queue<'_> {
         }
         Discipline {
             arguments: words.text(),
+            stands_in: None,
             needs: String::from("Linux, package iproute2; depth, flows and headdrop from Linux 3.3 on."),
             ..self.drr()
         }

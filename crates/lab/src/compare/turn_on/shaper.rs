@@ -44,22 +44,32 @@ pub(super) fn at_place(
         medium,
         check: check(Discipline::of(link, rate).fair),
     };
-    match medium {
-        Some(Medium::Wifi) => vec![here.radio()],
-        Some(medium @ (Medium::Ethernet | Medium::Switch | Medium::Host)) => match rate {
-            None => vec![here.port()],
-            Some(rate) if !line::is_port_rate(rate) => vec![here.limited(rate)],
-            // Lines to a provider are sold at such rates too.
-            Some(rate) if medium == Medium::Ethernet && rate.bps() <= 1_000_000_000 => {
-                vec![here.port_of_that_speed(rate), here.limited(rate)]
-            }
-            Some(_) => vec![here.port()],
-        },
-        Some(medium) => match line::access(medium) {
-            Some(access) => vec![here.modem(&access)],
-            None => vec![here.port()],
-        },
-        None => here.unknown(),
+    let mut found = here.instructions();
+    if let Some(other) = Discipline::of(link, rate).stands_in {
+        // A switch that does not run Linux may well have the discipline itself.
+        let typed = |one: &&mut Instruction| !one.commands.is_empty() && medium != Some(Medium::Switch);
+        for one in found.iter_mut().filter(typed) {
+            one.nearest.get_or_insert_with(|| other.to_owned());
+        }
+    }
+    for near in found.iter_mut().filter_map(|one| one.nearest.as_mut()) {
+        *near = with_queue(planned, near);
+    }
+    found
+}
+
+/// The name of the variant that has `queue` in place of the queue of `planned` and changes the senders alike.
+fn with_queue(planned: &Planned, queue: &str) -> String {
+    let names = planned
+        .mechanisms
+        .iter()
+        .map(|mechanism| match mechanism.changes_queues() {
+            true => queue,
+            false => mechanism.name,
+        });
+    match planned.mechanisms.len() {
+        0 => queue.to_owned(),
+        _ => names.collect::<Vec<_>>().join(" + "),
     }
 }
 
@@ -76,6 +86,26 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
+    fn instructions(&self) -> Vec<Instruction> {
+        match self.medium {
+            Some(Medium::Wifi) => vec![self.radio()],
+            Some(medium @ (Medium::Ethernet | Medium::Switch | Medium::Host)) => match self.rate {
+                None => vec![self.port()],
+                Some(rate) if !line::is_port_rate(rate) => vec![self.limited(rate)],
+                // Lines to a provider are sold at such rates too.
+                Some(rate) if medium == Medium::Ethernet && rate.bps() <= 1_000_000_000 => {
+                    vec![self.port_of_that_speed(rate), self.limited(rate)]
+                }
+                Some(_) => vec![self.port()],
+            },
+            Some(medium) => match line::access(medium) {
+                Some(access) => vec![self.modem(&access)],
+                None => vec![self.port()],
+            },
+            None => self.unknown(),
+        }
+    }
+
     fn instruction(&self, device: String, commands: Vec<String>, why: String, needs: String) -> Instruction {
         Instruction {
             place: self.place.described(),

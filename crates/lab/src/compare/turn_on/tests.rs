@@ -165,6 +165,26 @@ fn other_disciplines_stand_below_a_shaper_of_the_uplink() {
 }
 
 #[test]
+fn where_a_command_turns_on_another_mechanism_that_one_s_results_are_given() {
+    let mut plan = planned(&cable(), &["drr", "sfq"], UP);
+    let nearest = |plan: &Plan, name: &str| {
+        let index = plan.variants.iter().position(|variant| variant.name == name);
+        let result = measured(plan, 0.1, 0.1);
+        let steps = instructions_of(plan, index.expect("it applies"), &result, &result);
+        steps[0].nearest.clone()
+    };
+    assert_eq!(nearest(&plan, "drr").as_deref(), Some("sfq"));
+    assert_eq!(nearest(&plan, "sfq"), None);
+    let vegas = crate::mechanisms::find("vegas").expect("it is registered");
+    let drr = plan.variants.iter_mut().find(|variant| variant.name == "drr");
+    drr.expect("it applies").mechanisms.insert(0, vegas);
+    assert_eq!(nearest(&plan, "drr").as_deref(), Some("vegas + sfq"));
+    // What a switch has is not known.
+    let port = line("100 Mbit/s", "100 Mbit/s", "medium = \"switch\"");
+    assert_eq!(steps(&port, "drr", UP)[0].nearest, None);
+}
+
+#[test]
 fn the_downlink_is_shaped_where_packets_arrive() {
     let steps = steps(&cable(), "cake", DOWN);
     assert_eq!(
