@@ -361,22 +361,62 @@ fn unknown_key(entry: &Entry, path: &str, names: &[&str], kind: Option<(&KindTab
     if let Some((_, now)) = FORMER.iter().find(|(former, _)| *former == full) {
         error = error.help(place, format!("this key is called `{now}` now"));
     }
-    if let Some(near) = nearest(&entry.key, names.iter().copied()) {
+    let other = SYNONYMS
+        .iter()
+        .find(|(word, ours)| *word == entry.key && names.contains(ours));
+    let near = other.map(|(_, ours)| *ours);
+    if let Some(near) = near.or_else(|| nearest(&entry.key, names.iter().copied())) {
         error = error.help(place, format!("did you mean `{near}`?"));
     }
-    if let Some((tagged, _)) = kind
-        && let Some(home) = tagged
+    if let Some((_, advice)) = FOLLOWS.iter().find(|(word, _)| *word == entry.key) {
+        error = error.help(place, *advice);
+    }
+    if let Some((tagged, _)) = kind {
+        let homes = tagged
             .kinds
             .iter()
-            .find(|kind| kind.keys.iter().any(|key| key.name == entry.key))
-    {
-        error = error.help(
-            place,
-            format!("`{}` belongs to the kind `{}`", entry.key, home.name),
-        );
+            .filter(|kind| kind.keys.iter().any(|key| key.name == entry.key));
+        let homes: Vec<String> = homes.map(|home| format!("`{}`", home.name)).collect();
+        error = match homes.as_slice() {
+            [] => error,
+            [home] => error.help(place, format!("`{}` belongs to the kind {home}", entry.key)),
+            homes => error.help(
+                place,
+                format!("`{}` belongs to the kinds {}", entry.key, homes.join(", ")),
+            ),
+        };
     }
     error.help(place, format!("valid keys here: {}", names.join(", ")))
 }
+
+/// What others call a key.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("bandwidth", "rate"),
+    ("bitrate", "rate"),
+    ("capacity", "rate"),
+    ("speed", "rate"),
+    ("latency", "delay"),
+    ("buffer", "queue"),
+    ("qdisc", "queue"),
+    ("packet_loss", "loss"),
+    ("cc", "congestion_control"),
+    ("iw", "initial_window"),
+    ("cwnd", "initial_window"),
+    ("rmem", "receive_buffer"),
+    ("wmem", "send_buffer"),
+];
+
+/// What is no key because it follows from others.
+const FOLLOWS: &[(&str, &str)] = &[
+    (
+        "mss",
+        "the MSS follows from the smallest `mtu` of the links on the path, for instance network.bottleneck.mtu",
+    ),
+    (
+        "rtt",
+        "the round-trip time follows from the `delay` of the links on the path, both ways",
+    ),
+];
 
 /// Paths of keys that had another name in earlier files, and their names now.
 const FORMER: &[(&str, &str)] = &[("figure.source.seed", "document")];
