@@ -23,7 +23,7 @@ class Mechanism:
         source: Where that is written.
         evidence: What is known of its effect, and from where.
         turn_on: How to switch it on outside Fleetfoot.
-        effort: How hard that is: ``usual``, ``one setting``, ``several hosts``, ``patch`` or ``only here``.
+        effort: How hard that is: ``usual``, ``one setting``, ``several settings``, ``patch`` or ``only here``.
     """
 
     name: str

@@ -62,7 +62,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("CoDel that marks packets of ECN-capable senders instead of dropping them, with ECN negotiated by the endpoints: the signal without the loss.", "RFC 8289, RFC 3168, RFC 8087")
         .evidence("RFC 8087 lists the benefits: no retransmission and no head-of-line wait for the signal.")
         .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root codel ecn; on both hosts: sysctl net.ipv4.tcp_ecn=1")
-        .effort(Effort::SeveralHosts),
+        .effort(Effort::SeveralSettings),
     entry("fq-codel", Queues, Queue, &[(QUEUE, Text("fq-codel"))])
         .document("Hashes flows into 1024 queues with CoDel in each, serves them by deficit round robin, and serves queues that just became busy first. Short and sparse flows pass the standing queue of the long ones.", "RFC 8290")
         .evidence("RFC 8290 section 7: in Linux since 3.5 and the default of OpenWrt, Arch Linux and Fedora, with much less delay than the FIFO before it in all trials.")
@@ -72,7 +72,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("FQ-CoDel that marks instead of dropping, with ECN negotiated by the endpoints.", "RFC 8290, RFC 3168")
         .evidence("RFC 8290 5.2.6: marking is on unless switched off.")
         .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root fq_codel ecn; on both hosts: sysctl net.ipv4.tcp_ecn=1")
-        .effort(Effort::SeveralHosts),
+        .effort(Effort::SeveralSettings),
     entry("pie", Queues, Queue, &[(QUEUE, Text("pie"))])
         .document("Drops arriving packets with a probability that a controller adjusts every 15 ms so that the wait stays near 15 ms. Bursts of up to 150 ms after a calm pass. One FIFO, no time stamp needed, nothing done on departure.", "RFC 8033")
         .evidence("Pan et al., HPSR 2013: holds the target over loads and RTTs; the basis of DOCSIS-PIE (RFC 8034), which cable modems run.")
@@ -99,7 +99,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("drr", Queues, Queue, &[(QUEUE, Text("drr"))])
         .document("One queue per flow, each served a quantum of bytes per round: equal shares for backlogged flows whatever their packet sizes, and no waiting behind another flow's backlog.", "Shreedhar and Varghese, SIGCOMM 1995")
         .evidence("The paper proves that what two backlogged flows got never differs by more than a constant number of bytes.")
-        .turn_on("Linux: tc qdisc replace dev IF root sfq is the nearest (the mechanism sfq: flows hashed into queues of at most 127 packets); the exact scheduler is sch_drr (2.6.29 and later), for which each class and a tc filter with flow hash must be set up"),
+        .turn_on("Linux: tc qdisc replace dev IF root sfq is the nearest (the mechanism sfq: flows hashed into queues of at most 127 packets); the exact scheduler is sch_drr (2.6.29 and later), for which each class and a tc filter with flow hash must be set up")
+        .effort(Effort::SeveralSettings),
     entry("sfq", Queues, Queue, &[(QUEUE, Text("sfq"))])
         .document("Linux's fair queue without classes: flows hashed into queues that take turns of a packet's bytes. When the buffer is full the queue with most packets loses its newest; at most 127 packets of one queue wait.", "McKenney, INFOCOM 1990; Linux sch_sfq")
         .evidence("McKenney compares it with fair queueing per flow: as fair where no two active flows share a value of the hash, at constant work for each packet.")
@@ -122,7 +123,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("RED that marks packets of ECN-capable senders where it would drop early.", "Floyd and Jacobson 1993, RFC 3168")
         .evidence("RFC 2884 (Salim and Ahmed): bulk and above all short transfers gain.")
         .turn_on("Linux: as for red, with ecn at the end; on both hosts: sysctl net.ipv4.tcp_ecn=1")
-        .effort(Effort::SeveralHosts),
+        .effort(Effort::SeveralSettings),
     entry("short-buffer", Queues, Queue, &[(QUEUE, Text("drop-tail")), ("queue.limit", Text("16 packets"))])
         .document("The plain queue, but with room for 16 packets only: no packet waits long, long flows lose more often.", "Appenzeller, Keslassy and McKeown, SIGCOMM 2004; RFC 7567")
         .evidence("A buffer far below one bandwidth-delay product costs single long flows utilisation; with many flows it does not.")
@@ -331,7 +332,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Reduces the window in proportion to the share of marked bytes. The queue marks every packet that waited longer than a seventh of the RTT, the least that keeps a line without jitter full, and twice the mean jitter of the links; it must not be shared with flows that halve.", "RFC 8257; the seventh: Alizadeh et al., SIGCOMM 2010 (K > C RTT / 7), whose K = 65 packets at 10 Gbit/s has room for bursts of hosts")
         .evidence("Alizadeh et al., SIGCOMM 2010: same throughput with a tenth of the buffer in data centres. Only for networks under one administration.")
         .turn_on("Linux 3.18 and later, on both hosts: sysctl net.ipv4.tcp_congestion_control=dctcp net.ipv4.tcp_ecn=1; marking at the bottleneck, Linux 4.2 and later: tc qdisc replace dev IF root codel target 1s ce_threshold T, where T is a seventh of the RTT and what the hosts' jitter spans")
-        .effort(Effort::SeveralHosts),
+        .effort(Effort::SeveralSettings),
     entry("cdg", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("cdg"))])
         .document("Backs off with a probability that grows with the gradient of the RTT: the queue stays short without a threshold of delay. A shadow window takes back after a loss what was given up beside flows that react to losses alone.", "Hayes and Armitage, Networking 2011; Linux tcp_cdg")
         .evidence("Hayes and Armitage 2011: small queues and more goodput under losses that are not congestion's. It loses share to CUBIC in deep buffers, and jitter of the path looks like a gradient.")
@@ -354,7 +355,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Holds the window where two to four segments wait in the path's queue, by the smallest RTT of each round trip and of the connection.", "Brakmo and Peterson, JSAC 13(8), 1995; Linux tcp_vegas")
         .evidence("A queue of a few packets for each flow as long as all do so; beside flows that fill the queue it gets little.")
         .turn_on("Linux, on every host that sends: modprobe tcp_vegas; sysctl net.ipv4.tcp_congestion_control=vegas")
-        .effort(Effort::SeveralHosts),
+        .effort(Effort::SeveralSettings),
     entry("westwood", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("westwood"))])
         .document("NewReno that measures the rate of its acknowledgments and continues after a loss from that rate times the smallest RTT, not from half of the window.", "Mascolo et al., MobiCom 2001; Grieco and Mascolo, CCR 34(2), 2004; Linux tcp_westwood")
         .evidence("Mascolo et al. 2001: several times NewReno's throughput on a path that loses packets at random. Where the buffer is larger than the path holds it gives more than half away at each loss.")

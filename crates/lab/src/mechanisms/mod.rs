@@ -45,8 +45,8 @@ pub enum Effort {
     Usual,
     /// One setting of a host or router that runs a released kernel.
     OneSetting,
-    /// Settings of released kernels at several hosts or routers.
-    SeveralHosts,
+    /// Several settings of released kernels, at one or at several hosts or routers.
+    SeveralSettings,
     /// A patch, or another operating system.
     Patch,
     /// The mechanism exists only in Fleetfoot.
@@ -123,7 +123,7 @@ impl Effort {
         match self {
             Effort::Usual => "usual",
             Effort::OneSetting => "one setting",
-            Effort::SeveralHosts => "several hosts",
+            Effort::SeveralSettings => "several settings",
             Effort::Patch => "patch",
             Effort::OnlyHere => "only here",
         }

@@ -76,7 +76,7 @@ pub fn instructions_of(plan: &Plan, index: usize, variant: &Variant, baseline: &
 }
 
 /// Whether the user can turn a variant on: none of its mechanisms needs a patch or exists nowhere but in Fleetfoot, and
-/// each place where it acts takes it.
+/// each place where it acts takes it, or a command turns on what stands in for it.
 pub(super) fn can_be_had(plan: &Plan, index: usize) -> bool {
     let mechanisms = plan
         .variants
@@ -86,7 +86,9 @@ pub(super) fn can_be_had(plan: &Plan, index: usize) -> bool {
     mechanisms
         .iter()
         .all(|mechanism| mechanism.effort < Effort::Patch)
-        && instructions().iter().all(|one| one.nearest.is_none())
+        && instructions()
+            .iter()
+            .all(|one| one.nearest.is_none() || !one.commands.is_empty())
 }
 
 /// What to do for a variant, with `ping` as the check of a place and `transfers` as that of hosts.

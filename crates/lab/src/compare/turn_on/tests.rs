@@ -175,6 +175,7 @@ fn where_a_command_turns_on_another_mechanism_that_one_s_results_are_given() {
     };
     assert_eq!(nearest(&plan, "drr").as_deref(), Some("sfq"));
     assert_eq!(nearest(&plan, "sfq"), None);
+    assert!((1..3).all(|index| super::can_be_had(&plan, index)));
     let vegas = crate::mechanisms::find("vegas").expect("it is registered");
     let drr = plan.variants.iter_mut().find(|variant| variant.name == "drr");
     drr.expect("it applies").mechanisms.insert(0, vegas);
