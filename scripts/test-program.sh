@@ -71,6 +71,14 @@ if [ -n "$debug" ]; then
     # Built without it.
     check "QUIC is refused" fails_with 2 "$debug" run examples/quic-home.toml --out "$scratch/quic"
     check "QUIC is named" grep -q -e "--features quic" "$scratch/err"
+    check "an experiment with QUIC is refused" fails_with 2 "$debug" reproduce own-quic-queues --quick --out "$scratch/quic"
+    check "the feature is named" grep -q -e "--features quic" "$scratch/err"
+    check "its record is shown" bash -c 'set -o pipefail; "$0" reproduce own-quic-queues --recorded | grep cake >/dev/null' "$debug"
+    others_run() {
+        "$debug" reproduce own-quic-queues rtor-rule --quick --out "$scratch/quic" 2>"$scratch/err" | grep rtor-rule >/dev/null &&
+            grep -q "Left out, .*QUIC.*: own-quic-queues" "$scratch/err"
+    }
+    check "experiments without QUIC run, and what is left out is said" others_run
     check "debug build" compare "$debug" d 2
     check "same bytes in debug" cmp "$scratch/a/result.json" "$scratch/d/result.json"
 else

@@ -20,6 +20,7 @@ use fleetfoot_lab::report::reproduction::{self, Finding};
 use fleetfoot_lab::run::{
     Batch, Options, Progress, execute as run_all, simulate_with_progress, write_atomically,
 };
+use fleetfoot_lab::scenario::{Error, ErrorKind};
 use fleetfoot_sim::spec::Spec;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -125,10 +126,7 @@ pub(crate) fn execute_with(arguments: &Arguments, common: &Common, table: &Table
         (_, true) => Level::Full,
         (false, false) => Level::Usual,
     };
-    let prepared = experiments
-        .iter()
-        .map(|experiment| Prepared::new(experiment, level))
-        .collect::<Result<Vec<_>, _>>()?;
+    let prepared = prepared(&experiments, level, common)?;
     let parts = prepared
         .iter()
         .map(|prepared| Part::new(prepared.jobs(), prepared.seeds.len()));
@@ -218,6 +216,34 @@ pub(crate) fn execute_with(arguments: &Arguments, common: &Common, table: &Table
         return Err(Failure::interrupted());
     }
     Ok(())
+}
+
+/// The experiments that this program can run; of the others one line says what they need.
+///
+/// # Errors
+/// A mistake in a file, or this program can run none of them.
+fn prepared(experiments: &[Experiment], level: Level, common: &Common) -> Result<Vec<Prepared>, Failure> {
+    let mut prepared = Vec::new();
+    let mut left_out: Vec<(&str, Error)> = Vec::new();
+    for experiment in experiments {
+        match Prepared::new(experiment, level) {
+            Ok(ready) => prepared.push(ready),
+            Err(error) if error.kind == ErrorKind::NotBuilt => left_out.push((&experiment.id, error)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let Some((_, error)) = left_out.first() else {
+        return Ok(prepared);
+    };
+    if prepared.is_empty() {
+        return Err(error.clone().into());
+    }
+    let ids: Vec<&str> = left_out.iter().map(|(id, _)| *id).collect();
+    common.say(&format!(
+        "Left out, because this program was built without QUIC (`--features quic`): {}.",
+        ids.join(", ")
+    ));
+    Ok(prepared)
 }
 
 /// Shows what the full runs said, without running.

@@ -4,6 +4,7 @@
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_lab::experiment::{Level, Prepared, library};
+use fleetfoot_lab::scenario::ErrorKind;
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{LinkIndex, Spec};
@@ -55,7 +56,10 @@ fn compare(step: usize, jobs: usize, most: Option<Duration>) {
         .iter()
         .step_by(step)
         .flat_map(|experiment| {
-            let prepared = Prepared::new(experiment, Level::Quick).expect("an experiment that can be run");
+            let prepared = match Prepared::new(experiment, Level::Quick) {
+                Err(error) if error.kind == ErrorKind::NotBuilt => return Vec::new(),
+                other => other.expect("an experiment that can be run"),
+            };
             let jobs = prepared.jobs().iter().take(jobs);
             let specs = jobs.map(|job| (job.name.clone(), job.spec.clone()));
             specs.collect::<Vec<_>>()

@@ -67,7 +67,7 @@ impl Prepared {
     /// Resolves every variant at every point.
     ///
     /// # Errors
-    /// The first mistake, with its place.
+    /// The first mistake, with its place; of [`ErrorKind::NotBuilt`] if this program was built without something that it needs.
     pub fn new(experiment: &Experiment, level: Level) -> Result<Prepared, Error> {
         let figure = &experiment.file.figure;
         let mut prepared = Prepared {
@@ -81,6 +81,7 @@ impl Prepared {
         let Some(scenario) = &experiment.file.scenario else {
             return Ok(prepared);
         };
+        let scenario = &scenario.to_run();
         let scenario = match level {
             Level::Quick if !figure.quick_set.is_empty() => scenario.with(&figure.quick_set)?,
             Level::Quick | Level::Usual | Level::Full => scenario.clone(),

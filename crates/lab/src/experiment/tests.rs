@@ -10,8 +10,9 @@ use super::verdict::{Interval, Verdict};
 use super::{Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA};
 use crate::metrics::{Metric, Of};
 use crate::run::{Batch, Options, execute};
-use crate::scenario::{Error, ExperimentFile, Scenario};
+use crate::scenario::{Error, ErrorKind, ExperimentFile, Scenario};
 use crate::testing;
+use fleetfoot_sim::spec::QUIC_BUILT;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
@@ -89,7 +90,10 @@ fn every_experiment_of_the_tree_resolves_at_every_level() {
             "{id} is there twice"
         );
         for level in [Level::Quick, Level::Usual, Level::Full] {
-            let prepared = Prepared::new(experiment, level).unwrap_or_else(|error| panic!("{id}: {error}"));
+            let prepared = match Prepared::new(experiment, level) {
+                Err(error) if !QUIC_BUILT && error.kind == ErrorKind::NotBuilt => continue,
+                other => other.unwrap_or_else(|error| panic!("{id}: {error}")),
+            };
             let simulated = !experiment.file.figure.closed_form;
             assert_eq!(simulated, !prepared.jobs().is_empty(), "{id}");
             // Real packets take real time, and each start of theirs is another sample as well.
@@ -107,6 +111,23 @@ fn every_experiment_of_the_tree_resolves_at_every_level() {
                     "{id} has only {} seeds",
                     prepared.seeds.len()
                 );
+            }
+        }
+    }
+}
+
+/// What a program was built without is described and shown from the record; only to run it is refused, with the place and the remedy.
+#[test]
+fn an_experiment_that_needs_quic_is_read_everywhere_and_run_where_quic_is_built() {
+    let chosen =
+        library::select(&[String::from("own-quic-queues")]).unwrap_or_else(|error| panic!("{error}"));
+    assert!(chosen[0].file.figure.checks.len() > 1);
+    match Prepared::new(&chosen[0], Level::Quick) {
+        Ok(prepared) => assert!(QUIC_BUILT && !prepared.jobs().is_empty()),
+        Err(error) => {
+            assert!(!QUIC_BUILT && error.kind == ErrorKind::NotBuilt, "{error}");
+            for said in ["`quic-web` needs QUIC", "--features quic", "quic.toml:"] {
+                assert!(error.to_string().contains(said), "{error}");
             }
         }
     }

@@ -39,6 +39,8 @@ pub enum ErrorKind {
     Invalid,
     /// A setting that leaves everything as it is: the mechanism is already on.
     NoChange,
+    /// Something that this program was built without.
+    NotBuilt,
 }
 
 impl fmt::Display for Error {

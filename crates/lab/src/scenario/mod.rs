@@ -25,6 +25,7 @@ mod quantity;
 mod quic;
 mod raw;
 mod read;
+mod reader;
 mod reference;
 mod relay;
 mod replay;
@@ -60,12 +61,13 @@ pub use site::{Site, shown};
 pub use tcp::{SwitchInfo, switch, switch_names, switches_only_with};
 pub use traffic::Group;
 
-use crate::{input, plugins};
+use crate::plugins;
 use document::{Node, Table, Value};
 use error::{Place, Source};
 use keys::Kind;
+use reader::Reader;
 use std::collections::HashSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// Name of the scenario as it stands, which is the first variant of every comparison.
@@ -100,6 +102,17 @@ pub struct Scenario {
     figure: Option<Figure>,
     /// Whether a setting from outside the file was applied.
     changed: bool,
+    /// Whether it only describes: it may then have what this program was built without.
+    describes: bool,
+}
+
+/// How a file is read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    /// A variant may change nothing.
+    changed: bool,
+    /// What this program was built without is read as well.
+    describes: bool,
 }
 
 /// An experiment: a scenario with a figure, or an analysis without runs.
@@ -174,7 +187,11 @@ impl Scenario {
     pub fn parse_changed(name: &str, text: &str) -> Result<Scenario, Error> {
         let path = Path::new(name);
         let document = Reader::disk().extended(path, name, text)?;
-        Scenario::lenient(document, &stem(path))
+        let changed = Reading {
+            changed: true,
+            ..Reading::default()
+        };
+        Scenario::read(document, &stem(path), changed)
     }
 
     /// The home line that `compare` runs without a file.
@@ -225,7 +242,7 @@ impl Scenario {
         let mut document = self.bare.clone();
         set.apply(&mut document)?;
         let resolved = check_file(&document)
-            .and_then(|()| resolve::resolve(&document, &self.title))
+            .and_then(|()| self.resolved(&document))
             .map_err(|error| set.mentioned_in(error))?;
         needs::effects_in_run(set, &resolved)?;
         if resolved.describes_the_same(&*self.plain()?)
@@ -251,9 +268,25 @@ impl Scenario {
         if let Some(plain) = known {
             return Ok(Arc::clone(plain));
         }
-        let plain = Arc::new(resolve::resolve(&self.bare, &self.title)?);
+        let plain = Arc::new(self.resolved(&self.bare)?);
         let _ = self.described.set(Arc::clone(&plain));
         Ok(plain)
+    }
+
+    fn resolved(&self, document: &Table) -> Result<Resolved, Error> {
+        if !self.describes {
+            quic::built(document)?;
+        }
+        resolve::resolve(document, &self.title)
+    }
+
+    /// The scenario as one to run: what this program was built without is refused from here on.
+    pub(crate) fn to_run(&self) -> Scenario {
+        Scenario {
+            describes: false,
+            described: OnceLock::new(),
+            ..self.clone()
+        }
     }
 
     /// The scenario with `set` laid over it, as a scenario of its own. A variant may change nothing there: a point of a
@@ -264,7 +297,11 @@ impl Scenario {
     pub fn with(&self, set: &Setting) -> Result<Scenario, Error> {
         let mut document = self.document.clone();
         set.apply(&mut document)?;
-        Scenario::lenient(document, &self.title).map_err(|error| set.mentioned_in(error))
+        let reading = Reading {
+            changed: true,
+            describes: self.describes,
+        };
+        Scenario::read(document, &self.title, reading).map_err(|error| set.mentioned_in(error))
     }
 
     /// Whether a setting from outside the file was applied, so that a variant may be the file itself.
@@ -279,14 +316,10 @@ impl Scenario {
     }
 
     fn checked(document: Table, fallback: &str) -> Result<Scenario, Error> {
-        Scenario::read(document, fallback, false)
+        Scenario::read(document, fallback, Reading::default())
     }
 
-    fn lenient(document: Table, fallback: &str) -> Result<Scenario, Error> {
-        Scenario::read(document, fallback, true)
-    }
-
-    fn read(document: Table, fallback: &str, lenient: bool) -> Result<Scenario, Error> {
+    fn read(document: Table, fallback: &str, reading: Reading) -> Result<Scenario, Error> {
         let document = figure::expand(document)?;
         if let Some(node) = closed_form(&document) {
             return Err(Error::at(
@@ -297,7 +330,7 @@ impl Scenario {
             .help(&node.place, "`fleetfoot reproduce FILE` computes it"));
         }
         check_file(&document)?;
-        if !lenient {
+        if !reading.changed {
             needs::effects_in_file(&document)?;
         }
         let mut scenario = Scenario {
@@ -307,13 +340,14 @@ impl Scenario {
             described: OnceLock::new(),
             document,
             figure: None,
-            changed: lenient,
+            changed: reading.changed,
+            describes: reading.describes,
         };
         let described = scenario.resolve(&Setting::none())?;
         scenario.figure = figure::read(&scenario.document, Some(&described), &scenario.variants)?;
         for variant in &scenario.variants {
             match scenario.resolve(&variant.set) {
-                Err(error) if error.kind == ErrorKind::NoChange && lenient => {}
+                Err(error) if error.kind == ErrorKind::NoChange && reading.changed => {}
                 other => drop(other?),
             }
         }
@@ -336,11 +370,7 @@ impl ExperimentFile {
     /// # Errors
     /// As [`ExperimentFile::load`].
     pub fn embedded(name: &str, texts: &'static Texts) -> Result<ExperimentFile, Error> {
-        let reader = Reader {
-            open: Vec::new(),
-            texts: Some(texts),
-        };
-        ExperimentFile::read(Path::new(name), reader)
+        ExperimentFile::read(Path::new(name), Reader::embedded(texts))
     }
 
     fn read(path: &Path, mut reader: Reader) -> Result<ExperimentFile, Error> {
@@ -358,7 +388,11 @@ impl ExperimentFile {
             .note("`fleetfoot compare` and `run` take scenarios".into())
         };
         if closed_form(&document).is_none() {
-            let scenario = Scenario::checked(document, &title)?;
+            let reading = Reading {
+                describes: true,
+                ..Reading::default()
+            };
+            let scenario = Scenario::read(document, &title, reading)?;
             let figure = scenario.figure.clone().ok_or_else(none)?;
             return Ok(ExperimentFile {
                 title,
@@ -497,102 +531,4 @@ fn variants(document: &Table) -> Result<Vec<Variant>, Error> {
         variants.push(Variant { name, set: setting });
     }
     Ok(variants)
-}
-
-/// Reads files and what they extend.
-struct Reader {
-    /// Files being read.
-    open: Vec<PathBuf>,
-    /// Where they are read from; `None`: the disk.
-    texts: Option<&'static Texts>,
-}
-
-impl Reader {
-    fn disk() -> Reader {
-        Reader {
-            open: Vec::new(),
-            texts: None,
-        }
-    }
-
-    /// Reads a file; `from` is where its name stands.
-    fn load(&mut self, path: &Path, from: Option<&Node>) -> Result<Table, Error> {
-        let shown = path.display().to_string();
-        let unreadable = |message: String| match from {
-            Some(node) => Error::at(&node.place, "extends", message).of_kind(ErrorKind::Unreadable),
-            None => Error::of_file(&shown, message),
-        };
-        let (identity, text) = match self.texts {
-            Some(texts) => {
-                let name = plain(path);
-                let text = texts.iter().find(|(path, _)| Path::new(path) == name);
-                let text = text.ok_or_else(|| unreadable(format!("there is no {shown} in the program")))?;
-                (name, text.1.to_owned())
-            }
-            None => {
-                let cannot = |error: &std::io::Error| {
-                    unreadable(format!("cannot read {shown}: {}", input::reason(error)))
-                };
-                let identity = match input::is_in_memory(path) {
-                    true => path.to_owned(),
-                    false => path.canonicalize().map_err(|error| cannot(&error))?,
-                };
-                let text = input::text(path, input::MOST_SCENARIO).map_err(|error| match error.kind() {
-                    std::io::ErrorKind::InvalidData => unreadable(format!("{shown} is not UTF-8 text")),
-                    _ => cannot(&error),
-                })?;
-                (identity, text)
-            }
-        };
-        if self.open.contains(&identity) {
-            let message = format!("{shown} extends itself, directly or by way of others");
-            return Err(match from {
-                Some(node) => Error::at(&node.place, "extends", message),
-                None => Error::of_file(&shown, message),
-            });
-        }
-        self.open.push(identity);
-        let table = self.extended(path, &shown, &text)?;
-        self.open.pop();
-        Ok(table)
-    }
-
-    /// Parses `text` and lays it over what it extends.
-    fn extended(&mut self, path: &Path, name: &str, text: &str) -> Result<Table, Error> {
-        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        let over = path::read_text(name, text, folder.clone())?;
-        if over.entries.is_empty() {
-            return Err(Error::of_file(name, format!("{name} describes nothing"))
-                .of_kind(ErrorKind::Invalid)
-                .note("a scenario begins with [network] and [[traffic]]".into()));
-        }
-        let Some(node) = over.get("extends") else {
-            return Ok(over);
-        };
-        let Some(base) = node.as_text() else {
-            return Err(Error::at(
-                &node.place,
-                "extends",
-                "the name of a file in quotes is wanted",
-            ));
-        };
-        let mut table = self.load(&folder.join(base), Some(node))?;
-        table.merge(over);
-        Ok(table)
-    }
-}
-
-/// The path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            part => plain.push(part),
-        }
-    }
-    plain
 }

@@ -1,7 +1,8 @@
 //! Scenarios that travel to other processes and machines: their text with everything it extends, and the files it names.
 
 use super::document::{Node, Table, Value};
-use super::{Reader, Scenario};
+use super::reader::Reader;
+use super::{Reading, Scenario};
 use crate::input;
 use crate::scenario::Error;
 use serde::{Deserialize, Serialize};
@@ -70,7 +71,11 @@ impl Portable {
     /// As [`Scenario::parse`]: none, if it comes from [`Scenario::portable`] of the same version.
     pub fn scenario(&self) -> Result<Scenario, Error> {
         let document = Reader::disk().extended(Path::new("scenario.toml"), "scenario.toml", &self.text)?;
-        Scenario::read(document, &self.title, self.changed)
+        let reading = Reading {
+            changed: self.changed,
+            ..Reading::default()
+        };
+        Scenario::read(document, &self.title, reading)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Traffic over QUIC: kinds `quic` and `quic-web`.
 
 use super::distribution::{arrivals, distribution};
-use super::error::Error;
+use super::document::Table;
+use super::error::{Error, ErrorKind};
 use super::keys::Dimension;
-use super::read::{Section, join};
+use super::read::Section;
+use super::resolve::group_nodes;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::spec::{
     QUIC_BUILT, Quic, QuicController, QuicHandshake, QuicTransport, QuicWeb, TrafficKind,
@@ -11,7 +13,6 @@ use fleetfoot_sim::spec::{
 
 /// The transfers in `section`, whose packets pass links of `path_mtu` bytes.
 pub(super) fn transfers(section: &Section, path_mtu: u32) -> Result<Quic, Error> {
-    built(TrafficKind::Quic, section)?;
     Ok(Quic {
         size: distribution(&section.need("size")?, Dimension::Bytes)?,
         interarrival: arrivals(&section.need("arrivals")?)?,
@@ -22,7 +23,6 @@ pub(super) fn transfers(section: &Section, path_mtu: u32) -> Result<Quic, Error>
 
 /// The pages in `section`, whose packets pass links of `path_mtu` bytes.
 pub(super) fn pages(section: &Section, path_mtu: u32) -> Result<QuicWeb, Error> {
-    built(TrafficKind::QuicWeb, section)?;
     Ok(QuicWeb {
         count: section.need("count")?.integer()? as u32,
         document: distribution(&section.need("document")?, Dimension::Bytes)?,
@@ -34,27 +34,36 @@ pub(super) fn pages(section: &Section, path_mtu: u32) -> Result<QuicWeb, Error> 
     })
 }
 
-/// Whether this program can play it.
-fn built(kind: TrafficKind, section: &Section) -> Result<(), Error> {
+/// Whether this program can play the traffic of the document.
+///
+/// # Errors
+/// The first group that needs QUIC, of [`ErrorKind::NotBuilt`], in a program without it.
+pub(super) fn built(document: &Table) -> Result<(), Error> {
     if QUIC_BUILT {
         return Ok(());
     }
-    let place = section
-        .table
-        .get("kind")
-        .map_or(&section.place, |node| &node.place);
-    Err(Error::at(
-        place,
-        &join(&section.path, "kind"),
-        format!(
-            "`{}` needs QUIC, and this program was built without it",
-            kind.name()
-        ),
-    )
-    .help(
-        place,
-        "build it with `--features quic`, or use `transfer` or `web` for TCP",
-    ))
+    let kinds = group_nodes(document)
+        .iter()
+        .filter_map(|node| node.as_table()?.get("kind"));
+    for kind in kinds {
+        let word = kind.as_text().unwrap_or_default();
+        if [TrafficKind::Quic, TrafficKind::QuicWeb]
+            .iter()
+            .any(|quic| quic.name() == word)
+        {
+            return Err(Error::at(
+                &kind.place,
+                "traffic.kind",
+                format!("`{word}` needs QUIC, and this program was built without it"),
+            )
+            .help(
+                &kind.place,
+                "build it with `--features quic`, or use `transfer` or `web` for TCP",
+            )
+            .of_kind(ErrorKind::NotBuilt));
+        }
+    }
+    Ok(())
 }
 
 fn transport(section: &Section, path_mtu: u32) -> Result<QuicTransport, Error> {

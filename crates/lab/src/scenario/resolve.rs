@@ -163,7 +163,7 @@ fn tables(spec: &Spec, nodes: &[Node]) -> Result<(), Error> {
     Ok(())
 }
 
-fn group_nodes(document: &Table) -> &[Node] {
+pub(super) fn group_nodes(document: &Table) -> &[Node] {
     match document.get("traffic").map(|node| &node.value) {
         Some(Value::List(nodes)) => nodes,
         _ => &[],
