@@ -30,7 +30,7 @@ pub struct GroupOutput {
     /// Delay of each application write from `write` to in-order arrival (s), over all flows: request-response, on-off
     /// and other kinds with small writes. Empty for the rest.
     pub delivery_latency: Vec<f64>,
-    /// Time from the first transmission to the ACK (s) of each segment of thin streams that was first sent within [warmup, duration).
+    /// Time from the first transmission to the ACK (s) of each segment of thin streams that was first sent within [warmup, duration), sorted.
     pub ack_latency: Vec<f64>,
     /// Payload bytes received in order in [warmup, duration), over all flows, finished or not.
     pub goodput_bytes: Bytes,

@@ -58,6 +58,8 @@ pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
         group.records.sort_by_key(order);
     }
     group.streams.sort_unstable_by_key(|stream| stream.number);
+    // In the order in which connections ended, which is another where somebody watches.
+    group.ack_latency.sort_unstable_by(f64::total_cmp);
     let mut goodput_bytes_per_pair = vec![Bytes::ZERO; group.routes.len()];
     for (bytes, pair) in group.goodput_per_connection.iter().zip(&group.pair_of_connection) {
         goodput_bytes_per_pair[*pair as usize] += *bytes;
