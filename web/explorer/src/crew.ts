@@ -5,16 +5,17 @@ import { Stopped, type WorkerEngine } from "./engine";
 import type { Progress } from "./types";
 
 /** A run that is wanted. */
-interface Run { key: string; variant: string; seed: number }
+export interface Run { key: string; variant: string; seed: number }
 
 /** Runs that a step of a comparison wants, and whether another step may follow. */
-interface Wanted { runs: Run[]; more: boolean }
+export interface Missing { runs: Run[]; more: boolean }
 
 interface Task extends Run { of: object; done: () => void; failed: (error: Error) => void }
 
 interface Helper { engine: WorkerEngine; busy: boolean; has: Set<string> }
 
-const BASELINE = "as described";
+/** How the scenario as it stands is called among the variants. */
+export const BASELINE = "as described";
 
 export class Crew {
   private helpers: Helper[];
@@ -26,25 +27,34 @@ export class Crew {
   private turn = 0;
   /** Hears where a run is that goes on for long. */
   private pulse: (progress: Progress) => void = () => undefined;
-  /** The variant whose runs are made first: the one that the reader looks at. */
-  first = "";
+  /** Time (ms) that runs took, and their number. */
+  private spent = 0;
+  private made = 0;
 
   constructor(private readonly ranker: WorkerEngine, make: () => WorkerEngine, count: number) {
     this.helpers = Array.from({ length: count }, () => ({ engine: make(), busy: false, has: new Set<string>() }));
   }
 
-  /** Makes what `request` wants in its next step, and does not wait for it; `false`: it wants nothing. */
-  async ahead(request: object): Promise<boolean> {
-    const { runs, more } = await this.ranker.ask<Wanted>({ do: "missing", ...request });
+  /** How long a run takes (s), divided by how many are made at once; `null`: none was made. */
+  get run_s(): number | null {
+    return this.made ? this.spent / this.made / 1e3 / this.helpers.length : null;
+  }
+
+  /** Begins with these runs of `request`, and does not wait for them. */
+  begin(runs: Run[], request: object) {
     for (const run of runs) this.want(run, request).catch(() => undefined);
-    return runs.length > 0 || more;
+  }
+
+  /** Begins with what `request` wants in its next step. */
+  async ahead(request: object) {
+    this.begin((await this.ranker.ask<Missing>({ do: "missing", ...request })).runs, request);
   }
 
   /** Makes all runs of `request`. */
   async prepare(request: object, progress: (progress: Progress) => void): Promise<void> {
     this.pulse = progress;
     for (;;) {
-      const { runs, more } = await this.ranker.ask<Wanted>({ do: "missing", ...request });
+      const { runs, more } = await this.ranker.ask<Missing>({ do: "missing", ...request });
       const wanted = runs.filter((run) => !this.useless.has(run.key));
       if (!wanted.length) return;
       let done = 0;
@@ -65,6 +75,7 @@ export class Crew {
     this.asked.clear();
     this.useless.clear();
     this.described.clear();
+    this.spent = this.made = 0;
     for (const helper of this.helpers) {
       // What is idle keeps its runs.
       if (helper.busy) {
@@ -86,9 +97,9 @@ export class Crew {
   }
 
   private next() {
-    // Seed by seed, so that soon there is an answer with few seeds; the baseline first, then what is looked at.
-    const rank = (task: Task) => (task.variant === BASELINE ? 0 : task.variant === this.first ? 1 : 2);
-    this.queue.sort((one, other) => one.seed - other.seed || rank(one) - rank(other));
+    // Seed by seed, the baseline first.
+    const late = (task: Task) => Number(task.variant !== BASELINE);
+    this.queue.sort((one, other) => one.seed - other.seed || late(one) - late(other));
     for (const helper of this.helpers) {
       const task = helper.busy ? undefined : this.queue.shift();
       if (task) void this.make(helper, task);
@@ -107,8 +118,11 @@ export class Crew {
         }
       }
       const { key, variant, seed, of } = task;
+      const begin = performance.now();
       const { record } = await helper.engine.askForRecord({ do: "make", of, variant, seed, key }, (progress) => this.pulse(progress));
       if (turn !== this.turn) return;
+      this.spent += performance.now() - begin;
+      this.made += 1;
       if (variant === BASELINE) {
         this.described.set(key, record);
         helper.has.add(key);

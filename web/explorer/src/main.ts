@@ -11,7 +11,7 @@ import { Side } from "./side";
 import type { Hello, Opened, Trouble } from "./types";
 
 /** After the last change, so long (ms) until the comparison begins. */
-const PAUSE = 100;
+const PAUSE = 50;
 
 const root = document.documentElement;
 const system = matchMedia("(prefers-color-scheme: dark)");

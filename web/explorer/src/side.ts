@@ -1,29 +1,32 @@
 // One setting and what was found for it.
 
-import type { Crew } from "./crew";
+import { BASELINE, type Crew, type Missing } from "./crew";
 import { about, h, type Child } from "./page";
 import { Refused, Stopped, type Engine } from "./engine";
 import { settings, type Moved } from "./controls";
+import { looksOf, type Look } from "./looks";
 import { answer, chart, described, drawing, paste, ranking, rankingCsv, say, turnOn, type Choices } from "./results";
 import { saveFile, savers } from "./save";
 import { sequence } from "./sequence";
 import { series } from "./series";
 import type { Checked, Compared, Described, Estimate, Imported, Opened, Progress, Traced, Trouble } from "./types";
 
-const BASELINE = "as described";
 const GREY = "#808790", BLUE = "#0072B2";
-
-/** Seeds of the first look, and of the next ones: where one engine makes all runs, and where several do. */
-const LOOKS = [1, 3], LOOKS_OF_CREW = [1, 2, 5];
 
 /** So long (ms) what ranks may finish what it does when the setting changes. */
 const PATIENCE = 500;
+
+/** So long (ms) at least between two words of how far it is. */
+const BETWEEN = 250;
 
 /** A whole comparison that takes longer (s) is begun only when the reader says so. */
 const LONG = 60;
 
 /** The first look takes longer than this (s): say so before it begins. */
 const LONG_LOOK = 10;
+
+/** How many mechanisms of those that are compared. */
+const ofAll = (some: number, all: number) => `${some < all ? `${some} of ` : ""}${all} ${all === 1 ? "mechanism" : "mechanisms"}`;
 
 export class Side {
   readonly element = h("section", { class: "side" });
@@ -43,10 +46,12 @@ export class Side {
   private connection: { group?: string; number?: number } = {};
   private looked = "";
   private turn = 0;
-  /** Seeds that the ranking shown has, and that the last one will have. */
-  private seeds = 0;
-  private wanted = 0;
-  private measured = 0;
+  private told = 0;
+  /** The step that is shown, and the last one. */
+  private step: Look = { only: [], seeds: 0, preview: true };
+  private whole: Look = this.step;
+  /** How long (s) a run took, and how long it was expected to. */
+  private pace: { run_s: number; expected_s: number } | null = null;
 
   constructor(private readonly engine: Engine, private readonly looker: Engine, private readonly crew: Crew | null, readonly title: string, private readonly trouble: (trouble: Trouble | null) => void) {
     this.element.append(this.status, this.body);
@@ -109,68 +114,74 @@ export class Side {
     }
   }
 
-  private request(seeds: number, preview: boolean) {
-    return { scenario: this.described(), only: [...this.chosen], seeds, budget: 0, preview };
+  private request({ only, seeds, preview }: Look) {
+    return { scenario: this.described(), only, seeds, budget: 0, preview };
   }
 
-  /** Compares anew: a first look with one seed, then with more. */
+  /** Compares anew, in steps: what the reader looks at first, with all seeds. */
   async run() {
     const turn = ++this.turn;
     this.quit();
     this.trouble(null);
-    const wanted = Math.max(1, Math.min(10, this.checked?.seeds ?? 10));
+    const seeds = Math.max(1, Math.min(10, this.checked?.seeds ?? 10));
+    const chosen = [...this.chosen];
+    this.whole = { only: chosen, seeds, preview: false };
     this.element.setAttribute("aria-busy", "true");
     this.working("Looking…", turn);
     try {
-      if (!this.chosen.size) throw new Refused({ message: "choose at least one mechanism to compare with", text: "", file: "", line: 0, column: 0, key: "", help: [], memory: false });
-      let looks = [...(this.crew ? LOOKS_OF_CREW : LOOKS).filter((seeds) => seeds < wanted), wanted];
-      const progress = (seeds: number) => (progress: Progress) => this.progress(progress, seeds, turn);
-      const request = (seeds: number) => this.request(seeds, seeds !== wanted);
-      if (this.crew) {
-        this.crew.first = this.shown;
-        // The runs of the baseline, with all seeds, while the engine that ranks estimates how long all of it takes.
-        // Where all runs are there it is shown at once.
-        if (!await this.crew.ahead(this.request(wanted, true))) looks = [wanted];
-      }
-      const estimate = await this.engine.ask<Estimate>({ do: "estimate", ...this.request(1, true) });
+      if (!chosen.length) throw new Refused({ message: "choose at least one mechanism to compare with", text: "", file: "", line: 0, column: 0, key: "", help: [], memory: false });
+      const pass = this.request({ ...this.whole, preview: true });
+      const { runs } = await this.engine.ask<Missing>({ do: "missing", ...pass });
       if (turn !== this.turn) return;
-      if (estimate.seconds !== null && estimate.seconds > LONG_LOOK) {
-        this.crew?.stop();
-        await this.agreed(`One seed of ${estimate.variants} variants takes about ${about(estimate.seconds)} here.`, turn);
-      }
-      let begin = performance.now();
-      await this.crew?.prepare(request(looks[0]), progress(looks[0]));
-      for (const [index, seeds] of looks.entries()) {
-        const last = seeds === wanted;
-        if (last && this.measured) {
-          const left = this.measured * (this.crew ? 2 * wanted - this.seeds : seeds * (this.seeds > 0 ? 2 : 1));
-          if (left > LONG) {
-            this.crew?.stop();
-            await this.agreed(`All ${wanted} seeds take about ${about(left)} more.`, turn);
-          }
+      const baseline = runs.some((run) => run.variant === BASELINE);
+      // The variant in view first; of a place alone that whose part it is.
+      const inView = (name: string) => name === this.shown || this.shown.startsWith(`${name} at `) || this.shown.startsWith(`${name} on `);
+      const missing = chosen.filter((name) => baseline || runs.some((run) => run.variant === name)).sort((one, other) => Number(inView(other)) - Number(inView(one)));
+      let looks = [this.whole], expected_s = 0;
+      if (missing.length) {
+        // The runs of the baseline begin while the engine that ranks estimates how long all of it takes.
+        if (baseline) this.crew?.begin(runs, pass);
+        const estimate = await this.engine.ask<Estimate>({ do: "estimate", ...pass, seeds: 1 });
+        if (turn !== this.turn) return;
+        if (estimate.seconds !== null && estimate.seconds > LONG_LOOK) {
+          this.crew?.stop();
+          await this.agreed(`One seed of ${estimate.variants} variants takes about ${about(estimate.seconds)} here.`, turn);
         }
-        if (!this.crew) begin = performance.now();
-        else if (index > 0) await this.crew.prepare(request(seeds), progress(seeds));
+        // What it took before tells more than how long a part of a run takes while others are made.
+        expected_s = estimate.seconds === null ? 0 : estimate.seconds / estimate.variants;
+        const run_s = this.pace ? this.pace.run_s * (expected_s > 0 && this.pace.expected_s > 0 ? expected_s / this.pace.expected_s : 1) : expected_s;
+        looks = looksOf(chosen, missing, baseline, seeds, run_s);
+      }
+      let computed = 0, took = 0, asked = false;
+      const run_s = () => this.crew?.run_s ?? (computed > 0 ? took / computed : null);
+      for (const [index, look] of looks.entries()) {
+        // The last step makes up to as many runs again.
+        const left = (run_s() ?? 0) * (2 * seeds * (chosen.length + 1) - this.step.seeds * (this.step.only.length + 1));
+        if (index > 0 && !asked && left > LONG) {
+          asked = true;
+          this.crew?.stop();
+          await this.agreed(`All ${seeds} seeds take about ${about(left)} more.`, turn);
+          if (turn !== this.turn) return;
+        }
+        const progress = (progress: Progress) => this.progress(progress, look, turn);
+        await this.crew?.prepare(this.request(look), progress);
         if (turn !== this.turn) return;
         // The next runs are made while these are ranked and shown.
-        if (this.crew && !last) this.crew.ahead(request(looks[index + 1])).catch(() => undefined);
-        const compared = await this.engine.ask<Compared>({ do: "compare", ...request(seeds) }, progress(seeds));
+        if (looks[index + 1]) this.crew?.ahead(this.request(looks[index + 1])).catch(() => undefined);
+        const begin = performance.now();
+        const compared = await this.engine.ask<Compared>({ do: "compare", ...this.request(look) }, progress);
         if (turn !== this.turn) return;
-        const took = (performance.now() - begin) / 1e3;
-        if (this.crew) this.measured = took / seeds;
-        else if (compared.computed > 0) this.measured = took / Math.max(1, seeds - this.seeds);
-        this.seeds = seeds;
-        this.wanted = wanted;
+        computed += compared.computed;
+        took += (performance.now() - begin) / 1e3;
         this.compared = compared;
-        this.show(last);
-        if (seeds === looks[0] || (last && this.looked !== this.shown)) void this.look();
+        this.step = look;
+        this.show();
+        if (index === 0 || (!look.preview && this.looked !== this.shown)) void this.look();
       }
-      this.seeds = 0;
-      this.measured = 0;
+      const measured_s = run_s();
+      if (measured_s !== null && missing.length) this.pace = { run_s: measured_s, expected_s };
       this.done();
     } catch (error) {
-      this.seeds = 0;
-      this.measured = 0;
       this.fail(error, turn);
     }
   }
@@ -180,7 +191,7 @@ export class Side {
     this.turn++;
     this.quit();
     this.element.removeAttribute("aria-busy");
-    this.status.replaceChildren(h("span", {}, this.compared ? `Stopped: what is shown has ${this.compared.page.seeds}.` : "Stopped."), h("button", { type: "button", click: () => void this.run() }, "Go on"));
+    this.status.replaceChildren(h("span", {}, this.compared ? `Stopped: what is shown has ${this.compared.page.seeds}${this.step.only.length < this.whole.only.length ? ` and ${ofAll(this.step.only.length, this.whole.only.length)}` : ""}.` : "Stopped."), h("button", { type: "button", click: () => void this.run() }, "Go on"));
   }
 
   private working(words: string, turn: number, share?: number) {
@@ -191,8 +202,11 @@ export class Side {
     this.status.replaceChildren(bar, text, button);
   }
 
-  private progress(progress: Progress, seeds: number, turn: number) {
-    const words = seeds === 1 ? "First look, 1 seed" : `${seeds} seeds`;
+  private progress(progress: Progress, look: Look, turn: number) {
+    // Each word of it paints the page again, which takes time from the runs.
+    if (performance.now() - this.told < BETWEEN) return;
+    this.told = performance.now();
+    const words = `${look.seeds === 1 ? "1 seed" : `${look.seeds} seeds`}, ${ofAll(look.only.length, this.whole.only.length)}`;
     if (progress.done !== undefined && progress.total) this.working(`${words}: ${progress.step}, ${progress.done} of ${progress.total} runs`, turn, progress.done / progress.total);
     else if (progress.at_s !== undefined && progress.end_s) this.working(`${words}: a run is at ${progress.at_s.toFixed(1)} of ${progress.end_s} s`, turn, progress.at_s / progress.end_s);
   }
@@ -229,21 +243,27 @@ export class Side {
     this.trouble(trouble);
   }
 
-  private show(last: boolean) {
+  private show() {
     const compared = this.compared;
     if (!compared) return;
+    const { step, whole } = this;
+    const last = !step.preview;
     const page = compared.page;
     this.body.classList.remove("old");
     const charts = (ids: string[]) => page.charts.filter((one) => ids.includes(one.id)).map((one) => chart(one, this.choices, this.caption));
     const names = [...page.ranking.first, ...page.ranking.rest].map((row) => row.name);
-    if (!this.picked || !names.includes(this.shown)) this.shown = page.turn_on.first?.name && names.includes(page.turn_on.first.name) ? page.turn_on.first.name : (names[0] ?? "");
-    const open = (name: string) => { this.picked = true; this.shown = name; this.connection = {}; this.show(last); void this.look(); };
-    const command = compared.command;
+    // What the reader chose stays chosen while its runs are still to come.
+    if (!this.picked || (last && !names.includes(this.shown))) this.shown = page.turn_on.first?.name && names.includes(page.turn_on.first.name) ? page.turn_on.first.name : (names[0] ?? "");
+    const open = (name: string) => { this.picked = true; this.shown = name; this.connection = {}; this.show(); void this.look(); };
+    const { command, json } = compared;
+    const missing = whole.only.filter((name) => !step.only.includes(name));
+    const behind = [step.seeds < whole.seeds ? `${page.seeds} of ${whole.seeds}` : page.seeds, missing.length ? `${ofAll(step.only.length, whole.only.length)} so far` : ""].filter(Boolean).join(", ");
     const parts: Child[] = [
       h("p", { class: "eyebrow" }, h("span", { class: "letter" }, `${this.title}: `), this.checked?.title ?? "",
-        h("span", { class: "seeds", title: "The same network with other random numbers; every number below is of so many" }, last ? page.seeds : `${page.seeds} so far, of ${this.wanted}`)),
+        h("span", { class: "seeds", title: "The same network with other random numbers; every number below is of so many" }, behind)),
       answer(page, "h2"),
-      h("section", { "aria-label": "Ranking" }, h("h3", { class: "part" }, `Ranking, ${last ? page.seeds : `${page.seeds} of ${this.wanted}`}`), ranking(page, this.shown, open)),
+      h("section", { "aria-label": "Ranking" }, h("h3", { class: "part" }, `Ranking, ${behind}`), ranking(page, this.shown, open),
+        missing.length ? h("p", { class: "hint" }, `Being run: ${missing.join(", ")}.`) : null),
       turnOn(page),
       ...charts(["change", "distribution"]),
       this.packets,
@@ -254,7 +274,7 @@ export class Side {
       last ? h("section", { class: "card" }, h("h3", {}, "The same in the program"), h("p", { class: "hint" }, "It prints the same numbers, byte for byte, for the file as it was opened."), paste(command)) : null,
       h("div", { class: "row downloads", role: "group", "aria-label": "Downloads" },
         h("button", { type: "button", click: () => this.saveScenario() }, "Scenario file"),
-        last ? h("button", { type: "button", click: () => saveFile("fleetfoot-result.json", compared.json, "application/json") }, "Result as JSON") : null,
+        json !== null ? h("button", { type: "button", click: () => saveFile("fleetfoot-result.json", json, "application/json") }, "Result as JSON") : null,
         h("button", { type: "button", click: () => saveFile("fleetfoot-ranking.csv", rankingCsv(page), "text/csv") }, "Ranking as CSV")),
     ];
     const focus = document.activeElement instanceof HTMLButtonElement && this.body.contains(document.activeElement) ? document.activeElement.textContent : null;

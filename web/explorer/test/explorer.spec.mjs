@@ -306,6 +306,41 @@ test("the documents show the page as it is", { skip }, async () => {
   check("explorer");
 });
 
+test("after a change the variant in view has all seeds first", { skip: skip || (process.env.LONG ? false : "only in the long tests") }, async () => {
+  const { context, page, problems } = await open();
+  await ready(page);
+  // What stands above the table, and when (ms after the change).
+  await page.evaluate(() => {
+    document.querySelector(".ready").remove();
+    window.steps = [];
+    new MutationObserver(() => {
+      const words = document.querySelector(".side .seeds");
+      if (words === window.words) return;
+      window.words = words;
+      window.steps.push([words.textContent, Math.round(performance.now() - window.begin), document.querySelectorAll("table.rank tbody tr").length]);
+    }).observe(document.body, { childList: true, subtree: true });
+    document.querySelector('input[aria-label="Rate of the downlink of the cable line, as text"]').addEventListener("change", () => { window.begin = performance.now(); window.words = document.querySelector(".side .seeds"); });
+  });
+  const rate = page.getByLabel("Rate of the downlink of the cable line, as text");
+  await rate.fill("48 Mbit/s");
+  await rate.press("Enter");
+  await ready(page);
+  const steps = await page.evaluate(() => window.steps);
+  console.log(`after a change of the home line: ${steps.map(([words, after]) => `${words} after ${after} ms`).join("; ")}`);
+  const first = steps.find(([words]) => words.startsWith("10 seeds"));
+  assert.deepEqual([first[0], first[2]], ["10 seeds, 1 of 4 mechanisms so far", 1]);
+  for (const [words] of steps.slice(0, steps.indexOf(first))) assert.match(words, /^(1 seed|3 seeds) of 10, 1 of 4 mechanisms so far$/);
+  assert.equal(steps.at(-1)[0], "10 seeds");
+  // Back to what was run before: all of it at once.
+  await page.evaluate(() => { document.querySelector(".ready").remove(); window.steps = []; });
+  await rate.fill("50 Mbit/s");
+  await rate.press("Enter");
+  await ready(page);
+  assert.deepEqual((await page.evaluate(() => window.steps)).map(([words]) => words), ["10 seeds"]);
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
 test("memory stays bounded over 200 changes", { skip: skip || (process.env.LONG ? false : "only in the long tests") }, async () => {
   const { context, page, problems } = await open();
   await small(page);
