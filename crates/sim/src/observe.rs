@@ -4,7 +4,10 @@
 //! globally; a sink that needs global order sorts by time and place. Results ([`crate::output::RunOutput`]) do not depend
 //! on the observer.
 
-use crate::spec::LinkIndex;
+use crate::error::RunError;
+use crate::output::RunOutput;
+use crate::spec::{LinkIndex, Spec};
+use crate::world::{self, Mode, Progress};
 use fleetfoot_core::flow::{FlowId, FlowKey};
 use fleetfoot_core::packet::{Packet, Segment};
 use fleetfoot_core::queue::{DropReason, QueueEvent};
@@ -19,6 +22,18 @@ pub trait Observer {
     const DEAF: bool = false;
     /// The observer may ask the run to pause. One that never does costs nothing.
     const PAUSES: bool = false;
+    /// A run that this observer listens to: what [`world::watched`] calls. That of `()` is compiled with this crate, as it is optimised;
+    /// that of any other observer with the crate that asks for it.
+    ///
+    /// # Errors
+    /// As [`world::run`].
+    #[doc(hidden)]
+    fn watched(&mut self, spec: &Spec, mode: Mode, progress: Progress<'_>) -> Result<RunOutput, RunError>
+    where
+        Self: Sized,
+    {
+        world::begun(spec, mode, self, progress)
+    }
     /// Whether the run is to pause now. Asked after every event if [`Observer::PAUSES`].
     #[inline]
     fn pauses(&self) -> bool {
@@ -114,6 +129,9 @@ pub enum AppEvent {
 
 impl Observer for () {
     const DEAF: bool = true;
+    fn watched(&mut self, spec: &Spec, mode: Mode, progress: Progress<'_>) -> Result<RunOutput, RunError> {
+        world::begun(spec, mode, self, progress)
+    }
 }
 
 impl<A: Observer, B: Observer> Observer for (A, B) {

@@ -51,13 +51,23 @@ pub fn watched<O: Observer>(
     observer: &mut O,
     mut progress: impl FnMut(Instant, &dyn Fn() -> Usage) -> ControlFlow<()>,
 ) -> Result<RunOutput, RunError> {
+    observer.watched(spec, mode, &mut progress)
+}
+
+/// The whole of a run.
+pub(crate) fn begun<O: Observer>(
+    spec: &Spec,
+    mode: Mode,
+    observer: &mut O,
+    progress: Progress<'_>,
+) -> Result<RunOutput, RunError> {
     let mut world = World::new(spec, mode, observer)?;
-    while world.advance(&mut progress) == Advance::Paused {}
+    while world.advance(progress) == Advance::Paused {}
     Ok(world.finish())
 }
 
 /// Called now and then with the virtual time and a function that reports what is held.
-type Progress<'a> = &'a mut dyn FnMut(Instant, &dyn Fn() -> Usage) -> ControlFlow<()>;
+pub type Progress<'a> = &'a mut dyn FnMut(Instant, &dyn Fn() -> Usage) -> ControlFlow<()>;
 
 /// Everything that exists during a run.
 pub(crate) struct World<'a, O> {
