@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// A scenario and what is changed in it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Described {
     /// What messages call the file.
@@ -26,7 +26,7 @@ pub struct Described {
 }
 
 /// A file that a scenario names.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beside {
     /// As it stands in the scenario.

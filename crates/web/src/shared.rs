@@ -15,6 +15,7 @@ use fleetfoot_sim::spec::Spec;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 /// A run that is to be made.
 #[derive(Clone, Debug, Deserialize)]
@@ -83,13 +84,10 @@ pub(crate) fn make(
     stop: &AtomicBool,
     progress: &(dyn Fn(&Value) + Sync),
 ) -> Result<(Value, Vec<u8>), Failure> {
-    let (scenario, _files) = task.of.scenario.scenario()?;
-    let plan = Plan::baseline(scenario, &task.of.choice())?;
-    let spec = job(plan, task)?.map(|job| Spec {
-        seed: task.seed,
-        ..job.spec
-    });
-    let spec = spec.filter(|spec| runs::key(spec) == task.key);
+    let spec = match planned_before(task) {
+        Some(spec) => Some(spec),
+        None => planned(task)?,
+    };
     let spec = spec.ok_or_else(|| {
         Failure::new(format!(
             "`{}` with seed {} follows from runs that are not here",
@@ -104,32 +102,64 @@ pub(crate) fn make(
     Ok((json!({ "key": task.key }), record))
 }
 
-/// The job that a task belongs to: the baseline, a variant, or a variant at one place alone.
-fn job(plan: Plan, task: &Task) -> Result<Option<Job>, Failure> {
-    let named = |plan: &Plan| plan.jobs().into_iter().find(|job| job.name == task.variant);
-    if let Some(job) = named(&plan) {
-        return Ok(Some(job));
+/// Jobs of the comparison that a task belonged to last: planning them takes longer than many a run.
+static PLANNED: Mutex<Option<(Wanted, Vec<Job>)>> = Mutex::new(None);
+
+/// What a task runs, if its comparison was planned for a task before.
+fn planned_before(task: &Task) -> Option<Spec> {
+    let planned = PLANNED.lock().unwrap_or_else(PoisonError::into_inner);
+    let (of, jobs) = planned.as_ref()?;
+    if *of != task.of {
+        return None;
     }
-    let described = match plan.jobs().first() {
-        Some(job) => plan
-            .seeds
-            .iter()
-            .filter_map(|&seed| {
-                let output = runs::find(&runs::key_of(job, seed)?)?;
-                Some(RunData { seed, output })
-            })
-            .collect(),
-        None => Vec::new(),
+    spec_of(jobs, task)
+}
+
+/// What a task runs, by planning its comparison as far as needed: the baseline, the variants, and each variant at one place alone. `None`:
+/// it follows from runs that are not here.
+fn planned(task: &Task) -> Result<Option<Spec>, Failure> {
+    let (scenario, _files) = task.of.scenario.scenario()?;
+    let plan = Plan::baseline(scenario, &task.of.choice())?;
+    let mut jobs = plan.jobs();
+    let mut spec = spec_of(&jobs, task);
+    if spec.is_none() {
+        let runs = described(&jobs, &plan.seeds);
+        let mut plan = plan.with_baseline(&runs)?;
+        jobs = plan.jobs();
+        spec = spec_of(&jobs, task);
+        if spec.is_none() {
+            let wholes: Vec<String> = plan.variants.iter().map(|variant| variant.name.clone()).collect();
+            for whole in wholes {
+                plan.add_parts(&whole);
+            }
+            jobs = plan.jobs();
+            spec = spec_of(&jobs, task);
+        }
+    }
+    *PLANNED.lock().unwrap_or_else(PoisonError::into_inner) = Some((task.of.clone(), jobs));
+    Ok(spec)
+}
+
+/// The runs of the baseline that are here.
+fn described(jobs: &[Job], seeds: &[u64]) -> Vec<RunData> {
+    let Some(job) = jobs.first() else {
+        return Vec::new();
     };
-    let mut plan = plan.with_baseline(&described)?;
-    if let Some(job) = named(&plan) {
-        return Ok(Some(job));
-    }
-    let wholes: Vec<String> = plan.variants.iter().map(|variant| variant.name.clone()).collect();
-    for whole in wholes {
-        plan.add_parts(&whole);
-    }
-    Ok(named(&plan))
+    let found = seeds.iter().filter_map(|&seed| {
+        let output = runs::find(&runs::key_of(job, seed)?)?;
+        Some(RunData { seed, output })
+    });
+    found.collect()
+}
+
+/// The specification of a task's run: that of the job which gives a run of the task's name.
+fn spec_of(jobs: &[Job], task: &Task) -> Option<Spec> {
+    let named = jobs.iter().find(|job| job.name == task.variant)?;
+    let name = runs::key_of(named, task.seed)?;
+    (name == task.key).then(|| Spec {
+        seed: task.seed,
+        ..named.spec.clone()
+    })
 }
 
 /// Keeps a run that another engine made.

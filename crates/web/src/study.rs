@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A comparison that is wanted: what `fleetfoot compare` takes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     /// The scenario.
@@ -102,7 +102,7 @@ pub(crate) fn estimate(wanted: &Wanted) -> Result<Value, Failure> {
     }))
 }
 
-/// Runs and ranks: the document as the text that the program prints, and what a page shows of it.
+/// Runs and ranks: what a page shows of it and, but for a preview, the document as the text that the program prints.
 pub(crate) fn compare(
     wanted: &Wanted,
     stop: &AtomicBool,
@@ -130,7 +130,7 @@ pub(crate) fn compare(
         return Err(Failure::new("stopped before all runs were done"));
     }
     Ok(json!({
-        "json": study.comparison.document.to_json_text(),
+        "json": (!wanted.preview).then(|| study.comparison.document.to_json_text()),
         "command": command,
         "page": parts::of(&study.comparison),
         "computed": study.batch.computed,
