@@ -307,8 +307,14 @@ test("the documents show the page as it is", { skip }, async () => {
 });
 
 test("after a change the variant in view has all seeds first", { skip: skip || (process.env.LONG ? false : "only in the long tests") }, async () => {
-  const { context, page, problems } = await open();
+  const { context, page, problems } = await open({ acceptDownloads: true });
   await ready(page);
+  if (process.env.PROGRAM) {
+    const command = await page.locator(".paste code").last().textContent();
+    writeFileSync(join(folder, "home-line.toml"), await page.locator("#text").inputValue());
+    const own = execFileSync(resolve(process.env.PROGRAM), command.split(" ").slice(1).concat("--json", "--quiet", "--out", join(folder, "home"), "--force"), { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
+    assert.equal(timeless(await result(page)), timeless(own));
+  }
   // What stands above the table, and when (ms after the change).
   await page.evaluate(() => {
     document.querySelector(".ready").remove();

@@ -1,8 +1,8 @@
 //! Golden values come from `tests/oracle/statistics.py` (NumPy and SciPy).
 
 use super::{
-    Counted, Descending, Resamples, Sample, expanded_tail, geometric_mean, holm, jain, quantile, summarize,
-    summarize_counted,
+    Counted, Descending, FEWEST_SEEDS, Resamples, Sample, TAILS, computed_tail, expanded_tail,
+    geometric_mean, holm, jain, quantile, summarize, summarize_counted,
 };
 use fleetfoot_core::rng::Rng;
 
@@ -46,6 +46,12 @@ fn intervals_and_tests_are_those_of_scipy() {
     ] {
         assert!(close(expanded_tail(seeds), expected, 1e-8));
     }
+    for (seeds, &known) in (FEWEST_SEEDS..).zip(&TAILS) {
+        let computed = computed_tail(seeds);
+        assert!(close(known / computed, 1.0, 1e-12), "{seeds}: {known} {computed}");
+    }
+    let beyond = FEWEST_SEEDS + TAILS.len();
+    assert_eq!(expanded_tail(beyond), computed_tail(beyond));
     let resamples = Resamples::new(7, 10, 100_000);
     // The last digits differ by the resamples drawn: a standard error of 0.013 over sqrt(100,000), several times over.
     let ratio = resamples
