@@ -4,8 +4,7 @@
 //! time that passed over the expected time that is done: long runs count for more than short ones, and minutes in which no run ends
 //! do not make the speed nothing. What runs at the time is in neither, so a single short run that is done says little.
 
-use fleetfoot_lab::run::Job;
-use fleetfoot_sim::spec::{LinkRate, Spec, World};
+use fleetfoot_lab::run::{Job, expected_s};
 use std::time::{Duration, Instant};
 
 /// Parts are worked on one after the other, the runs of a part on all cores at once.
@@ -128,34 +127,6 @@ impl Part {
     fn work(&self) -> u64 {
         (self.jobs.iter().sum::<Duration>() * self.seeds).as_micros() as u64
     }
-}
-
-/// About how long a run takes (s): one in real time as long as it says; else the data packets that the slowest link can carry, at a typical cost. Within a factor of
-/// three of what the groups of experiments and the built-in line took on one machine.
-fn expected_s(spec: &Spec) -> f64 {
-    let seconds = spec.duration.as_secs_f64();
-    if spec.world != World::Simulator {
-        return seconds; // real time
-    }
-    let bottleneck = spec
-        .links
-        .iter()
-        .filter_map(|link| match link.rate {
-            LinkRate::Constant(rate) => Some(rate.bps() as f64),
-            LinkRate::Trace { .. } => None,
-        })
-        .fold(f64::INFINITY, f64::min);
-    let bulk = spec.groups.iter().any(|group| group.traffic.facts().greedy);
-    // Long flows cost least for each packet; others leave the line idle, yet open and close connections.
-    let packet_s = if bulk { 0.6e-6 } else { 1.2e-6 };
-    // As if every group had the same share.
-    let per_byte: f64 = spec
-        .groups
-        .iter()
-        .map(|group| 1.0 / f64::from(group.sender.mtu.max(1)))
-        .sum();
-    let per_byte = per_byte / spec.groups.len().max(1) as f64;
-    packet_s * (seconds * bottleneck / 8.0 * per_byte).min(1e9)
 }
 
 /// Share of the work that is done before the speed is to be trusted.

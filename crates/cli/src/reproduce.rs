@@ -14,17 +14,14 @@ use fleetfoot_lab::experiment::{
     Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA, UnknownName, library,
 };
 use fleetfoot_lab::folder::Folder;
-use fleetfoot_lab::memory;
 use fleetfoot_lab::report::figures;
-use fleetfoot_lab::report::reproduction::{self, Finding};
-use fleetfoot_lab::run::{
-    Batch, Options, Progress, execute as run_all, simulate_with_progress, write_atomically,
-};
+use fleetfoot_lab::report::reproduction::{self, Failed, Finding, Work};
+use fleetfoot_lab::run::{Options, simulate_with_progress, write_atomically};
 use fleetfoot_lab::scenario::{Error, ErrorKind};
 use fleetfoot_sim::spec::Spec;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// Flags of `reproduce`.
@@ -148,40 +145,36 @@ pub(crate) fn execute_with(arguments: &Arguments, common: &Common, table: &Table
     let reporter = Reporter::new(forecast, common, arguments.batch.events.as_deref())?;
     reporter.event(&serde_json::json!({ "event": "started", "experiments": prepared.len(), "runs": runs }));
     let started = Instant::now();
+    let stop = stop_flag();
+    let engine =
+        |spec: &Spec, stop: &AtomicBool| simulate_with_progress(spec, stop, &|pulse| reporter.pulse(pulse));
     let work = Work {
-        options: Options {
+        options: &Options {
             jobs: arguments.batch.jobs,
             store: Some(folder.store.clone()),
             fresh: arguments.batch.fresh,
         },
-        stop: &stop_flag(),
-        reporter: &reporter,
-        runs,
+        stop: &stop,
+        engine: &engine,
+        record: &record,
+        folder: Some(&folder),
+        command: &command(),
+        progress: &|part, progress| reporter.run(part, progress),
+        told: &|evaluated| {
+            let (id, verdict) = (&evaluated.experiment.id, evaluated.verdict.name());
+            reporter.event(&serde_json::json!({ "event": "experiment", "id": id, "verdict": verdict }));
+        },
     };
-    // What the runs gave is dropped as soon as it is drawn: a group has thousands of them.
-    let mut results: Vec<Finding> = Vec::new();
-    let (mut done, mut reused) = (0, 0);
-    for (part, prepared) in prepared.iter().enumerate() {
-        let batch = work.run((part, prepared), done, reused)?;
-        done += batch.computed + batch.reused;
-        reused += batch.reused;
-        if batch.interrupted || work.stop.load(Ordering::Relaxed) {
-            break;
-        }
-        let id = &prepared.experiment.id;
-        let evaluated = prepared.evaluate(&batch, record.full(id));
-        let verdict = evaluated.verdict.name();
-        reporter.event(&serde_json::json!({ "event": "experiment", "id": id, "verdict": verdict }));
-        results.push(Finding::of(
-            evaluated,
-            prepared,
-            &batch,
-            Some(&folder),
-            &command(),
-        )?);
-        drop(batch);
-        memory::give_back();
-    }
+    let found = work.run(&prepared).map_err(|failed| match failed {
+        Failed::Run(error) => Failure::from(error),
+        Failed::Folder(error) => Failure::from(error),
+    })?;
+    let (computed, reused) = (found.computed, found.reused);
+    // Those that are complete, each with what was run.
+    let complete = prepared.iter().zip(found.findings);
+    let (complete, results): (Vec<&Prepared>, Vec<Finding>) = complete
+        .filter_map(|(prepared, finding)| Some((prepared, finding?)))
+        .unzip();
     reporter.finish();
     let interrupted = results.len() < prepared.len();
     let evaluated: Vec<&Evaluated> = results.iter().map(|result| &result.evaluated).collect();
@@ -191,7 +184,7 @@ pub(crate) fn execute_with(arguments: &Arguments, common: &Common, table: &Table
         draw(folder, results.iter().flat_map(|result| &result.figures), common)?;
     }
     if let Some(folder) = &arguments.record {
-        enter(folder, record, &prepared, &evaluated, level)?;
+        enter(folder, record, &complete, &evaluated, level)?;
     }
     if common.json {
         print(&document.to_json_text())?;
@@ -201,12 +194,12 @@ pub(crate) fn execute_with(arguments: &Arguments, common: &Common, table: &Table
     common.say_of_store(&folder.store);
     common.say(&format!(
         "{} computed, {reused} reused, in {:.1} s. Report: {}\nAgain: {}",
-        counted(done - reused, "run"),
+        counted(computed, "run"),
         started.elapsed().as_secs_f64(),
         folder.path().join("reproduce.html").display(),
         command()
     ));
-    reporter.event(&serde_json::json!({ "event": "finished", "interrupted": interrupted, "computed": done - reused, "reused": reused }));
+    reporter.event(&serde_json::json!({ "event": "finished", "interrupted": interrupted, "computed": computed, "reused": reused }));
     if interrupted {
         common.say(&format!(
             "Interrupted: {} of {} complete. Finished runs are kept; the same command, without --fresh, goes on from there.",
@@ -308,50 +301,11 @@ fn embedded() -> Result<Record, Failure> {
     Record::embedded().map_err(|error| Failure::other(format!("recorded verdicts: {error}")))
 }
 
-/// What running an experiment takes.
-struct Work<'a> {
-    options: Options,
-    stop: &'a AtomicBool,
-    reporter: &'a Reporter,
-    runs: u64,
-}
-
-impl Work<'_> {
-    /// Runs an experiment, which is this part of the work, after `done` runs of others.
-    fn run(&self, (part, prepared): (usize, &Prepared), done: u64, reused: u64) -> Result<Batch, Failure> {
-        if prepared.jobs().is_empty() {
-            return Ok(Batch::default());
-        }
-        let engine = |spec: &Spec, stop: &AtomicBool| {
-            simulate_with_progress(spec, stop, &|pulse| self.reporter.pulse(pulse))
-        };
-        let batch = run_all(
-            prepared.jobs(),
-            &prepared.seeds,
-            &self.options,
-            self.stop,
-            &engine,
-            &|progress| {
-                self.reporter.run(
-                    part,
-                    &Progress {
-                        done: done + progress.done,
-                        total: self.runs,
-                        reused: reused + progress.reused,
-                        ..progress.clone()
-                    },
-                );
-            },
-        );
-        Ok(batch?)
-    }
-}
-
 /// Enters what was found in the files of these experiments below `folder`.
 fn enter(
     folder: &Path,
     mut record: Record,
-    prepared: &[Prepared],
+    prepared: &[&Prepared],
     evaluated: &[&Evaluated],
     level: Level,
 ) -> Result<(), Failure> {

@@ -5,10 +5,11 @@ use crate::work::attended;
 use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::experiment::{Evaluated, Level, Prepared, library};
 use fleetfoot_lab::folder::Folder;
-use fleetfoot_lab::report::reproduction::{self, Finding};
-use fleetfoot_lab::run::{Batch, Options};
+use fleetfoot_lab::report::reproduction::{self, Failed, Finding, Work};
+use fleetfoot_lab::run::{Options, Progress, simulate};
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// The document as JSON, and the drawings: name and SVG.
 type Reproduced = (String, Vec<(String, String)>);
@@ -51,8 +52,8 @@ pub(crate) fn reproduce(
         let experiments = library::select(&wanted.names).map_err(|error| usage(error.to_string()))?;
         let record =
             Record::embedded().map_err(|error| RunError::new_err(format!("recorded verdicts: {error}")))?;
-        let mut findings = Vec::new();
         let Some(level) = level else {
+            let mut findings = Vec::new();
             for experiment in &experiments {
                 if let Some(recorded) = record.full(&experiment.id) {
                     findings.push(Finding::recorded(Evaluated::recorded(experiment, recorded)));
@@ -73,22 +74,36 @@ pub(crate) fn reproduce(
             store: folder.as_ref().map(|folder| folder.store.clone()),
             fresh: wanted.fresh,
         };
-        for prepared in &prepared {
-            let id = &prepared.experiment.id;
-            // A closed form has no runs.
-            let batch = match prepared.jobs() {
-                [] => Batch::default(),
-                jobs => talk
-                    .run(id, jobs, &prepared.seeds, &options)
-                    .map_err(|error| of_run(&error))?,
-            };
-            if batch.interrupted {
-                break;
-            }
-            let evaluated = prepared.evaluate(&batch, record.full(id));
-            let finding = Finding::of(evaluated, prepared, &batch, folder.as_ref(), &wanted.command);
-            findings.push(finding.map_err(of_folder)?);
-        }
+        let counts = Mutex::new(vec![(0, 0); prepared.len()]);
+        let work = Work {
+            options: &options,
+            stop: talk.stop,
+            engine: &simulate,
+            record: &record,
+            folder: folder.as_ref(),
+            command: &wanted.command,
+            progress: &|index, progress| {
+                // The counts are those of all experiments; a step is one of them.
+                let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+                let (done, reused) = &mut counts[index];
+                *done += 1;
+                *reused += u64::from(progress.wall_s == 0.0);
+                let (own, step) = (&prepared[index], &prepared[index].experiment.id);
+                let progress = Progress {
+                    done: *done,
+                    total: (own.jobs().len() * own.seeds.len()) as u64,
+                    reused: *reused,
+                    ..progress.clone()
+                };
+                talk.say(step, &progress);
+            },
+            told: &|_| (),
+        };
+        let found = work.run(&prepared).map_err(|failed| match failed {
+            Failed::Run(error) => of_run(&error),
+            Failed::Folder(error) => of_folder(error),
+        })?;
+        let findings: Vec<Finding> = found.findings.into_iter().flatten().collect();
         if let Some(folder) = &folder {
             reproduction::write(folder, &findings, &wanted.command).map_err(of_folder)?;
         }

@@ -134,6 +134,12 @@ impl Prepared {
         &self.jobs
     }
 
+    /// Whether its numbers measure this machine: nothing else should run while it is evaluated.
+    pub fn is_timed(&self) -> bool {
+        let analysis = self.experiment.file.figure.analysis.as_ref();
+        analysis.is_some_and(|(analysis, _)| analysis.timed)
+    }
+
     /// The finished runs of one point, one list for each of its variants.
     pub fn batch_of(&self, point: usize, batch: &Batch) -> Batch {
         Batch {

@@ -1,12 +1,17 @@
 //! What `reproduce` writes: a document of all experiments, a report with a chapter for each, and a page with all measurements of
-//! each that was simulated.
+//! each that was simulated. [`Work`] runs them.
 
 use super::chapters::{self, Chapter};
 use super::{figures, html};
 use crate::compare::build;
+use crate::experiment::record::Record;
 use crate::experiment::{Document, DocumentEntry, Evaluated, Prepared, SCHEMA};
 use crate::folder::{Error, Folder};
-use crate::run::Batch;
+use crate::memory;
+use crate::run::{self, Batch, Engine, Options, Part, Progress, execute_parts};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What is kept of an experiment.
 #[derive(Debug)]
@@ -51,6 +56,138 @@ impl Finding {
             detail: None,
         }
     }
+}
+
+/// What it takes to run experiments.
+pub struct Work<'a> {
+    /// How to run.
+    pub options: &'a Options,
+    /// Ends the work when it is set: what is finished is kept.
+    pub stop: &'a AtomicBool,
+    /// What runs one specification.
+    pub engine: &'a Engine<'a>,
+    /// What the full runs said.
+    pub record: &'a Record,
+    /// Where the pages of experiments are written, if anywhere.
+    pub folder: Option<&'a Folder>,
+    /// What repeats it.
+    pub command: &'a str,
+    /// Hears of each run that is done, with the index of its experiment.
+    pub progress: &'a (dyn Fn(usize, &Progress) + Sync),
+    /// Hears of each experiment that is evaluated, in their order.
+    pub told: &'a (dyn Fn(&Evaluated) + Sync),
+}
+
+/// What experiments gave.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// By experiment: none if it was not complete when the work was stopped.
+    pub findings: Vec<Option<Finding>>,
+    /// Runs computed now.
+    pub computed: u64,
+    /// Runs kept from before.
+    pub reused: u64,
+    /// Experiments that whoever listens has heard of.
+    told: usize,
+    error: Option<Error>,
+}
+
+/// Why experiments were not reproduced.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// A run failed.
+    #[error(transparent)]
+    Run(#[from] run::Error),
+    /// A page cannot be written.
+    #[error(transparent)]
+    Folder(#[from] Error),
+}
+
+impl Work<'_> {
+    /// Runs experiments, the runs of the next ones while the last of one are under way. Each is evaluated, and what its runs gave is
+    /// dropped, as soon as they are done: a group has thousands of them. Those that measure this machine are evaluated when nothing
+    /// runs any more.
+    ///
+    /// # Errors
+    /// A run fails, or a page cannot be written.
+    pub fn run(&self, prepared: &[Prepared]) -> Result<Found, Failed> {
+        let parts = prepared.iter().map(|prepared| Part {
+            jobs: prepared.jobs(),
+            seeds: &prepared.seeds,
+        });
+        let parts: Vec<Part<'_>> = parts.collect();
+        let found = Mutex::new(Found {
+            findings: prepared.iter().map(|_| None).collect(),
+            ..Found::default()
+        });
+        let later = Mutex::new(Vec::new());
+        let finished = |index: usize, batch: Batch| {
+            let mut all = locked(&found);
+            all.computed += batch.computed;
+            all.reused += batch.reused;
+            drop(all);
+            if batch.interrupted || self.stop.load(Ordering::Relaxed) {
+                return ControlFlow::Continue(());
+            }
+            if prepared[index].is_timed() {
+                locked(&later).push((index, batch));
+                return ControlFlow::Continue(());
+            }
+            self.evaluate(index, prepared, batch, &found)
+        };
+        execute_parts(
+            &parts,
+            self.options,
+            self.stop,
+            self.engine,
+            self.progress,
+            &finished,
+        )?;
+        let mut later = later.into_inner().unwrap_or_else(PoisonError::into_inner);
+        later.sort_by_key(|(index, _)| *index);
+        for (index, batch) in later {
+            if self.evaluate(index, prepared, batch, &found).is_break() {
+                break;
+            }
+        }
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match found.error.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(found),
+        }
+    }
+
+    fn evaluate(
+        &self,
+        index: usize,
+        prepared: &[Prepared],
+        batch: Batch,
+        found: &Mutex<Found>,
+    ) -> ControlFlow<()> {
+        let own = &prepared[index];
+        let evaluated = own.evaluate(&batch, self.record.full(&own.experiment.id));
+        let finding = Finding::of(evaluated, own, &batch, self.folder, self.command);
+        drop(batch);
+        memory::give_back();
+        let mut found = locked(found);
+        match finding {
+            Ok(finding) => found.findings[index] = Some(finding),
+            Err(error) => {
+                found.error.get_or_insert(error);
+                return ControlFlow::Break(());
+            }
+        }
+        while let Some(Some(next)) = found.findings.get(found.told) {
+            (self.told)(&next.evaluated);
+            found.told += 1;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What a thread that panicked held is not half made.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The document of these experiments.

@@ -1,11 +1,12 @@
-//! What a batch of runs needs at least, from its specifications alone, so that one that cannot fit into memory is refused before
-//! it begins. These are lower bounds: what arrives, what is open from the start, what is kept of each run.
+//! What a batch of runs needs, from its specifications alone: about how long a run takes, and at least so much memory, so that a batch
+//! that cannot fit into it is refused before it begins. What is said of memory are lower bounds: what arrives, what is open from the
+//! start, what is kept of each run.
 
 use super::Job;
 use crate::memory;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput};
-use fleetfoot_sim::spec::{GroupSpec, PairPolicy, Spec, Traffic};
+use fleetfoot_sim::spec::{GroupSpec, LinkRate, PairPolicy, Spec, Traffic, World};
 use fleetfoot_sim::world::CONVERSATION_BYTES;
 
 /// Says why the runs of `jobs`, each with so many seeds, do not fit into the memory that the program may take.
@@ -46,6 +47,34 @@ pub fn fits(jobs: &[Job], seeds: usize) -> Result<(), String> {
         return Err(needed(&what, kept, change));
     }
     Ok(())
+}
+
+/// About how long a run takes (s): one in real time as long as it says; else the data packets that the slowest link can carry, at a typical cost. Within a factor of
+/// three of what the groups of experiments and the built-in line took on one machine.
+pub fn expected_s(spec: &Spec) -> f64 {
+    let seconds = spec.duration.as_secs_f64();
+    if spec.world != World::Simulator {
+        return seconds; // real time
+    }
+    let bottleneck = spec
+        .links
+        .iter()
+        .filter_map(|link| match link.rate {
+            LinkRate::Constant(rate) => Some(rate.bps() as f64),
+            LinkRate::Trace { .. } => None,
+        })
+        .fold(f64::INFINITY, f64::min);
+    let bulk = spec.groups.iter().any(|group| group.traffic.facts().greedy);
+    // Long flows cost least for each packet; others leave the line idle, yet open and close connections.
+    let packet_s = if bulk { 0.6e-6 } else { 1.2e-6 };
+    // As if every group had the same share.
+    let per_byte: f64 = spec
+        .groups
+        .iter()
+        .map(|group| 1.0 / f64::from(group.sender.mtu.max(1)))
+        .sum();
+    let per_byte = per_byte / spec.groups.len().max(1) as f64;
+    packet_s * (seconds * bottleneck / 8.0 * per_byte).min(1e9)
 }
 
 /// What a traffic group has at least.

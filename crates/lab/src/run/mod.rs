@@ -7,6 +7,7 @@
 mod demand;
 mod estimate;
 mod kernel;
+pub mod parts;
 #[cfg(target_os = "linux")]
 pub mod replay;
 mod store;
@@ -14,10 +15,11 @@ mod store;
 mod tests;
 
 pub use demand::Demand;
-pub use estimate::fits;
+pub use estimate::{expected_s, fits};
 pub use kernel::playable_by_kernel;
 #[cfg(target_os = "linux")]
 pub use kernel::{link_of_kernel, play};
+pub use parts::{Part, execute_parts};
 pub use store::{LIMIT_VARIABLE, Store, digest, write_atomically};
 
 use crate::clock::Instant;
@@ -28,10 +30,9 @@ use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{Spec, World};
 use fleetfoot_sim::watch::Watch;
 use fleetfoot_sim::world::{self, Holder, Mode, Usage};
-use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What runs one specification. It looks at the flag now and then, and returns `interrupted` output when it is set.
 pub type Engine<'a> = dyn Fn(&Spec, &AtomicBool) -> Result<RunOutput, String> + Sync + 'a;
@@ -329,7 +330,7 @@ pub enum Error {
 
 /// Runs every job with every seed. `stop` ends the batch: what is finished is returned.
 ///
-/// Runs are started seed by seed, so that after an interruption all variants have nearly the same seeds.
+/// Runs are started about seed by seed, so that after an interruption all variants have nearly the same seeds ([`parts`]).
 ///
 /// # Errors
 /// The first that a run met, in the order of the tasks.
@@ -341,134 +342,14 @@ pub fn execute(
     engine: &Engine<'_>,
     progress: &(dyn Fn(&Progress) + Sync),
 ) -> Result<Batch, Error> {
-    let started = Instant::now();
-    let counters = Counters::default();
-    let baselines = demand::Baselines::of(jobs, seeds);
-    let total = (jobs.len() * seeds.len()) as u64;
-    let reporting = Mutex::new(());
-    let one = |task: usize| -> Result<Option<RunData>, Error> {
-        let (job, seed) = (&jobs[task % jobs.len()], seeds[task / jobs.len()]);
-        if stop.load(Ordering::Relaxed) || memory::was_reached() {
-            return Ok(None);
-        }
-        let one_run = |identity: &str, spec: &Spec| -> Result<Option<Finished>, Error> {
-            let key = Store::key(identity, seed);
-            let kept = match &options.store {
-                Some(store) if !options.fresh => store.load(&key),
-                _ => None,
-            };
-            if let Some(output) = kept {
-                return Ok(Some(Finished {
-                    output: Arc::new(output),
-                    reused: true,
-                }));
-            }
-            let spec = Spec { seed, ..spec.clone() };
-            let output = engine(&spec, stop).map_err(|reason| {
-                let variant = job.name.clone();
-                match memory::was_reached() {
-                    true => Error::Memory {
-                        variant,
-                        seed,
-                        reason,
-                    },
-                    false => Error::Engine {
-                        variant,
-                        seed,
-                        reason,
-                    },
-                }
-            })?;
-            if output.interrupted {
-                return Ok(None);
-            }
-            if let Some(store) = &options.store {
-                store
-                    .save(&key, &output)
-                    .map_err(|error| Error::Store(store.place(&key).display().to_string(), error))?;
-            }
-            Ok(Some(Finished {
-                output: Arc::new(output),
-                reused: false,
-            }))
-        };
-        let begin = Instant::now();
-        let finished =
-            |identity: &str, spec: &Spec| baselines.get(identity, seed, || one_run(identity, spec));
-        let spec = match &job.demand {
-            None => None,
-            Some(demand) => match finished(&demand.identity, &demand.spec)? {
-                Some(baseline) => Some(demand.applied_to(&job.spec, &baseline.output)),
-                None => return Ok(None),
-            },
-        };
-        let Some(Finished { output, reused }) = finished(&job.identity, spec.as_ref().unwrap_or(&job.spec))?
-        else {
-            return Ok(None);
-        };
-        let wall_s = if reused {
-            0.0
-        } else {
-            begin.elapsed().as_secs_f64()
-        };
-        counters.nanos.fetch_add((wall_s * 1e9) as u64, Ordering::Relaxed);
-        if reused {
-            counters.reused.fetch_add(1, Ordering::Relaxed);
-        } else {
-            counters
-                .simulated
-                .fetch_add(output.ended.as_nanos(), Ordering::Relaxed);
-        }
-        // One at a time: whoever listens hears the counts in order.
-        let turn = reporting.lock();
-        progress(&Progress {
-            done: counters.done.fetch_add(1, Ordering::Relaxed) + 1,
-            total,
-            reused: counters.reused.load(Ordering::Relaxed),
-            job: task % jobs.len(),
-            variant: job.name.clone(),
-            seed,
-            wall_s,
-        });
-        drop(turn);
-        Ok(Some(RunData { seed, output }))
+    let whole = Mutex::new(Batch::default());
+    let part = Part { jobs, seeds };
+    let finished = |_, batch| {
+        *whole.lock().unwrap_or_else(PoisonError::into_inner) = batch;
+        ControlFlow::Continue(())
     };
-    let finished: Vec<Result<Option<RunData>, Error>> = on_threads(options.jobs, || {
-        (0..jobs.len() * seeds.len())
-            .into_par_iter()
-            .with_max_len(1)
-            .map(one)
-            .collect()
-    })?;
-
-    let mut runs = vec![Vec::new(); jobs.len()];
-    let mut interrupted = false;
-    for (task, run) in finished.into_iter().enumerate() {
-        match run? {
-            Some(run) => runs[task % jobs.len()].push(run),
-            None => interrupted = true,
-        }
-    }
-    let reused = counters.reused.load(Ordering::Relaxed);
-    Ok(Batch {
-        runs,
-        computed: counters.done.load(Ordering::Relaxed) - reused,
-        reused,
-        cpu_s: counters.nanos.load(Ordering::Relaxed) as f64 / 1e9,
-        wall_s: started.elapsed().as_secs_f64(),
-        simulated_s: counters.simulated.load(Ordering::Relaxed) as f64 / 1e9,
-        interrupted,
-    })
-}
-
-/// What `work` returns when it is done by so many threads; 0: one per core. In a browser the caller does it alone.
-fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
-    if cfg!(target_family = "wasm") {
-        return Ok(work());
-    }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| Error::Threads(error.to_string()))?;
-    Ok(pool.install(work))
+    execute_parts(&[part], options, stop, engine, &|_, run| progress(run), &finished)?;
+    Ok(whole.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A run that is there.
@@ -477,12 +358,4 @@ struct Finished {
     output: Arc<RunOutput>,
     /// Whether the run was kept from before.
     reused: bool,
-}
-
-#[derive(Default)]
-struct Counters {
-    done: AtomicU64,
-    reused: AtomicU64,
-    nanos: AtomicU64,
-    simulated: AtomicU64,
 }

@@ -1,5 +1,7 @@
 //! The batch is tested with an engine that makes up its results.
 
+mod parts;
+
 use super::{Batch, Job, Options, Store, execute, observe};
 use crate::plugins;
 use crate::testing::{engine, folder, scenario};
