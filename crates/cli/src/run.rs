@@ -17,9 +17,10 @@ use crate::target::{Target, Targets};
 use clap::Args;
 use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build, unknown_variant};
 use fleetfoot_lab::folder::Folder;
+use fleetfoot_lab::memory;
 use fleetfoot_lab::report::diagram::Diagram;
 use fleetfoot_lab::report::time_series::{
-    FLOWS_TRACED, MOST_PACKETS, Tap, TimeSeries, captured, links_called, tapped, trace_rows,
+    FLOWS_TRACED, MOST_PACKETS, Tap, TimeSeries, captured, links_called, tapped, trace_rows, traces,
 };
 use fleetfoot_lab::report::{pcapng, trace};
 use fleetfoot_lab::result::Comparison;
@@ -260,6 +261,13 @@ fn watch(
     comparison: &mut Comparison,
 ) -> Result<(), Failure> {
     let resolved = &plan.variants[0].resolved;
+    if !outputs.any() {
+        // What the run before held: this one is made on another thread, which would not use it.
+        memory::give_back();
+        let traces = traces(resolved, plan.seeds[0], stop).map_err(Failure::other)?;
+        comparison.variants[0].traces = traces.unwrap_or_default();
+        return Ok(());
+    }
     let links = match (&outputs.pcap, tap) {
         (Some(_), Some((name, _))) => links_called(resolved, &[name.to_owned()]),
         (Some(_), None) => links_called(resolved, &comparison.bottleneck),

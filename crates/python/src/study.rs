@@ -8,8 +8,8 @@ use fleetfoot_lab::compare::search::{Control, Wish, candidates, recommend as sea
 use fleetfoot_lab::compare::study::{Budget, Extent, Runner, Study, StudyError, nothing_waits, study};
 use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build, unknown_variant};
 use fleetfoot_lab::folder::Folder;
-use fleetfoot_lab::report::time_series::{FLOWS_TRACED, TimeSeries, of_the_best};
-use fleetfoot_lab::run::{Batch, Job, Options, fits, observe};
+use fleetfoot_lab::report::time_series::{of_the_best, traces};
+use fleetfoot_lab::run::{Batch, Job, Options, fits};
 use fleetfoot_lab::{result, scenario};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -146,9 +146,8 @@ pub(crate) fn run(
         let mut comparison = build(&plan, &batch, &request.command);
         let resolved = &plan.variants[0].resolved;
         if (request.traces || folder.is_some()) && !batch.interrupted && !resolved.spec.world.is_real() {
-            let mut series = TimeSeries::new(resolved, FLOWS_TRACED);
-            observe(&resolved.spec(plan.seeds[0]), talk.stop, &mut series).map_err(usage)?;
-            comparison.variants[0].traces = series.traces;
+            let traces = traces(resolved, plan.seeds[0], talk.stop).map_err(usage)?;
+            comparison.variants[0].traces = traces.unwrap_or_default();
         }
         request.keep(comparison, &batch, folder.as_ref())
     })

@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// Rows that are gathered before they are written.
 const BATCH: usize = 8192;
 
+/// A group of rows that takes more is written (bytes): memory does not grow with the table.
+const MOST_HELD: usize = 16 << 20;
+
 /// Writes `runs.parquet`, `samples.parquet` and `links.parquet` of `comparison` into the folder `directory`.
 ///
 /// # Errors
@@ -90,6 +93,9 @@ pub fn write_table(
     let batches = Batches::new(&schema, table, rows);
     for batch in batches {
         writer.write(&batch?)?;
+        if writer.in_progress_size() > MOST_HELD {
+            writer.flush()?;
+        }
     }
     writer.close()?;
     Ok(())

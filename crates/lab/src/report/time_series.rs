@@ -5,7 +5,7 @@ use super::pcapng::{self, Interface};
 use super::trace::TraceRow;
 use crate::compare::{Plan, words};
 use crate::result::{Comparison, FlowTrace, SendPoint, StatePoint};
-use crate::run::observe;
+use crate::run::{Pulse, observe_with_progress};
 use crate::scenario::Resolved;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::{Flags, Kind, Segment};
@@ -17,7 +17,8 @@ use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::record::{Capture, CapturePlace, Trace, as_window};
 use fleetfoot_sim::spec::LinkIndex;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Packets a capture holds at most; they wait in memory until the run ends.
 pub const MOST_PACKETS: usize = 20_000_000;
@@ -42,13 +43,29 @@ pub fn of_the_best(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) 
         if !baseline && !best.contains(&planned.name) {
             continue;
         }
-        let mut series = TimeSeries::new(&planned.resolved, FLOWS_TRACED);
-        let spec = planned.resolved.spec(plan.seeds[0]);
         // The same run succeeded a moment ago; if it is stopped now the charts are left out.
-        if observe(&spec, stop, &mut series).is_ok_and(|output| !output.interrupted) {
-            comparison.variants[index].traces = series.traces;
+        if let Ok(Some(traces)) = traces(&planned.resolved, plan.seeds[0], stop) {
+            comparison.variants[index].traces = traces;
         }
     }
+}
+
+/// The time series of a few flows of each group of a run, which is made again for them and ends as soon as they are over; none if it
+/// was stopped.
+///
+/// # Errors
+/// The run fails.
+pub fn traces(resolved: &Resolved, seed: u64, stop: &AtomicBool) -> Result<Option<Vec<FlowTrace>>, String> {
+    let mut series = TimeSeries::new(resolved, FLOWS_TRACED);
+    let enough = Arc::clone(&series.complete);
+    let stopping = |_: &Pulse| {
+        if stop.load(Ordering::Relaxed) {
+            enough.store(true, Ordering::Relaxed);
+        }
+    };
+    let output = observe_with_progress(&resolved.spec(seed), &enough, &mut series, &stopping)?;
+    let whole = !output.interrupted || series.is_complete();
+    Ok(whole.then_some(series.traces))
 }
 
 /// Time series of a few flows of each group: the first that start after the warm-up; long-lived ones from the beginning.
@@ -59,6 +76,10 @@ pub struct TimeSeries {
     groups: Vec<GroupState>,
     /// By id of the data flow: who holds it, if it was chosen.
     chosen: Vec<Option<Chosen>>,
+    /// Chosen flows that are not over.
+    open: usize,
+    /// Set when as many flows as are wanted of each group are over.
+    complete: Arc<AtomicBool>,
     /// Traces of the chosen flows.
     pub traces: Vec<FlowTrace>,
 }
@@ -92,8 +113,19 @@ impl TimeSeries {
             warmup: Instant::ZERO + resolved.run.warmup,
             groups: groups.collect(),
             chosen: Vec::new(),
+            open: 0,
+            complete: Arc::default(),
             traces: Vec::new(),
         }
+    }
+
+    /// Whether the flows that are followed are over, and no others will be.
+    fn is_complete(&self) -> bool {
+        self.open == 0
+            && self
+                .groups
+                .iter()
+                .all(|group| group.chosen == self.flows_per_group)
     }
 
     fn stream_state(&mut self, now: Instant, flow: FlowId, sender: &tfrc::Sender) {
@@ -193,6 +225,7 @@ impl Observer for TimeSeries {
                 self.chosen.resize(self.chosen.len().max(slot + 1), None);
                 self.chosen[slot] = wanted.then(|| {
                     state.chosen += 1;
+                    self.open += 1;
                     self.traces.push(FlowTrace {
                         group: state.name.clone(),
                         number,
@@ -206,8 +239,12 @@ impl Observer for TimeSeries {
             }
             AppEvent::Relayed { .. } => {}
             AppEvent::Closed { data } => {
-                if let Some(slot) = self.chosen.get_mut(data.0 as usize) {
-                    *slot = None;
+                let chosen = self.chosen.get_mut(data.0 as usize);
+                if chosen.is_some_and(|chosen| chosen.take().is_some()) {
+                    self.open -= 1;
+                    if self.is_complete() {
+                        self.complete.store(true, Ordering::Relaxed);
+                    }
                 }
             }
         }

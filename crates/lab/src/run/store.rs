@@ -186,19 +186,23 @@ impl Store {
     /// # Errors
     /// The file cannot be written.
     pub fn save(&self, key: &str, output: &RunOutput) -> io::Result<()> {
-        let run = postcard::to_stdvec(output).map_err(io::Error::other)?;
+        // Not all of it as postcard first: a run of a million flows would need a third as much again.
         let mut bytes = MAGIC.to_vec();
         #[cfg(feature = "parquet")]
         {
             bytes.push(ZSTD);
-            zstd::stream::copy_encode(&run[..], &mut bytes, LEVEL)?;
+            let compressed = io::BufWriter::new(zstd::Encoder::new(&mut bytes, LEVEL)?);
+            let compressed = postcard::to_io(output, compressed).map_err(io::Error::other)?;
+            compressed
+                .into_inner()
+                .map_err(io::IntoInnerError::into_error)?
+                .finish()?;
         }
         #[cfg(not(feature = "parquet"))]
         {
             bytes.push(PLAIN);
-            bytes.extend_from_slice(&run);
+            bytes = postcard::to_extend(output, bytes).map_err(io::Error::other)?;
         }
-        drop(run);
         let sum = blake3::hash(&bytes);
         bytes.extend_from_slice(sum.as_bytes());
         let length = bytes.len() as u64;
