@@ -8,7 +8,7 @@ use crate::target::Targets;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fleetfoot_core::time::Duration;
-use fleetfoot_lab::import::files::{Error, vectors_beside};
+use fleetfoot_lab::import::files::{Error, vectors_beside, would_be_overwritten, writes_over};
 use fleetfoot_lab::import::replay::{self, Replay, When};
 use fleetfoot_lab::import::{Fit, Imported, Options, import};
 use fleetfoot_lab::plugins;
@@ -112,14 +112,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             vectors.display(),
         )));
     }
-    // By whatever name or link.
-    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let input = place(&arguments.file);
-    let outputs = || std::iter::once(&output).chain(&beside);
-    if output == *vectors || outputs().any(|written| place(written) == input) {
-        return Err(Failure::usage(own_output(&arguments.file)));
-    }
-    if input.is_dir() {
+    if output == *vectors || writes_over(&arguments.file, &output) || arguments.file.is_dir() {
         return Err(Failure::usage(own_output(&arguments.file)));
     }
     if let Some(folder) = output.parent().filter(|folder| *folder != Path::new(""))
@@ -127,7 +120,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     {
         return Err(Failure::usage(format!("there is no folder {}", folder.display())));
     }
-    for path in outputs() {
+    for path in std::iter::once(&output).chain(&beside) {
         if path.exists() && !arguments.force {
             return Err(Failure::usage(format!(
                 "{} exists: give another name with --out FILE.toml, or --force",
@@ -160,7 +153,7 @@ fn own_output(input: &Path) -> String {
         return format!("cannot read {said}: it is a folder");
     }
     if !is_regular(input) || is_capture(input) {
-        return format!("{said} would be overwritten: give another name with --out FILE.toml");
+        return would_be_overwritten(input, "--out FILE.toml");
     }
     let lines = head(input).unwrap_or_default();
     match lines.split(|byte| *byte == b'\n').any(is_of_toml) {

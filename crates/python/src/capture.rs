@@ -3,7 +3,7 @@
 use crate::error::{RunError, usage};
 use crate::work::attended;
 use fleetfoot_core::time::Duration;
-use fleetfoot_lab::import::files::{self, vectors_beside};
+use fleetfoot_lab::import::files::{self, vectors_beside, would_be_overwritten, writes_over};
 use fleetfoot_lab::import::replay::{self, Replay, When};
 use fleetfoot_lab::import::{Options, import};
 use fleetfoot_lab::plugins;
@@ -51,18 +51,10 @@ pub(crate) fn import_capture(
             known.join(", ")
         )));
     }
-    let beside = vectors_beside(&wanted.out);
-    for path in std::iter::once(&wanted.out).chain(&beside) {
-        let same = path
-            .canonicalize()
-            .ok()
-            .filter(|place| wanted.file.canonicalize().ok().as_ref() == Some(place));
-        if same.is_some() {
-            return Err(usage(format!(
-                "{} would be overwritten: give another name with out=",
-                wanted.file.display()
-            )));
-        }
+    if writes_over(&wanted.file, &wanted.out) {
+        return Err(usage(would_be_overwritten(&wanted.file, "out=")));
+    }
+    for path in std::iter::once(&wanted.out).chain(&vectors_beside(&wanted.out)) {
         if path.exists() && !wanted.force {
             return Err(usage(format!(
                 "{} exists: give another name with out=, or force=True",

@@ -163,6 +163,25 @@ pub fn import_from(
     Ok(imported)
 }
 
+/// Whether an import into the scenario `output` would write over `input`, by whatever name or link: the scenario or the connection vectors
+/// beside it are the same file.
+pub fn writes_over(input: &Path, output: &Path) -> bool {
+    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let input = place(input);
+    let vectors = vectors_beside(output);
+    std::iter::once(output)
+        .chain(vectors.iter().map(PathBuf::as_path))
+        .any(|written| place(written) == input)
+}
+
+/// What is said where an import [`writes_over`] its input; `option` is how another name is given.
+pub fn would_be_overwritten(input: &Path, option: &str) -> String {
+    format!(
+        "{} would be overwritten: give another name with {option}",
+        input.display()
+    )
+}
+
 /// The files of connection vectors that may belong to the scenario `output`: of the first group ([`scenario::parts`]); else of connections
 /// opened from the other side, of long transfers, and of both. Only those are written of which there are some.
 pub fn vectors_beside(output: &Path) -> [PathBuf; 4] {
