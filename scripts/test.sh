@@ -94,7 +94,8 @@ release() {
     [ $result = 0 ] || [ $result = 3 ]
 }
 
-features=(--features fleetfoot-sim/quic,fleetfoot-lab/parquet,fleetfoot-lab/quic,fleetfoot-cli/parquet,fleetfoot-cli/quic,fleetfoot-cli/serve,fleetfoot-cli/xdp)
+features=(--features fleetfoot-sim/quic,fleetfoot-lab/parquet,fleetfoot-lab/quic,fleetfoot-cli/parquet,fleetfoot-cli/quic,fleetfoot-cli/serve,fleetfoot-cli/xdp,fleetfoot-python/parquet)
+plugin=(--manifest-path examples/plugin/Cargo.toml)
 step "packages" scripts/setup.sh
 if scripts/has-bpf.sh; then
     features[1]+=,fleetfoot-cli/bpf
@@ -102,6 +103,7 @@ else
     echo "skipped: programs for the kernel (fleetfoot attach)"
 fi
 step "format" cargo fmt --all --check
+step "libraries" scripts/same-libraries.sh "${features[1]}"
 step "build" cargo test --profile ci --workspace --locked --no-run --quiet "${features[@]}"
 # These two need no test's result, and tests with real packets wait more than they compute: they take what the tests leave.
 counted() {
@@ -111,18 +113,14 @@ counted() {
     # Built with other flags, in a folder of their own.
     step "fuzz targets" env FUZZ_RUNS="${FUZZ_RUNS:-5000}" scripts/fuzz.sh
 }
-# A plug-in is a crate of its own, for which libraries come from the build above while the crates of this workspace are compiled again.
 compiled() {
-    local plugin=(--manifest-path examples/plugin/Cargo.toml)
     renice -n 19 "$BASHPID" >/dev/null
-    step "plug-in, format" cargo fmt "${plugin[@]}" --check
     step "licences and sources" scripts/deny.sh
     step "bill of materials" bill_of_materials
     # What follows holds the lock of cargo, which the tests take for a moment when they start.
     sleep 15
     step "lints" cargo clippy --profile ci --workspace --all-targets --locked --quiet "${features[@]}" -- -D warnings
     step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
-    step "plug-in" cargo test --profile ci --locked --quiet "${plugin[@]}" --target-dir "${CARGO_TARGET_DIR:-target}"
 }
 beside counted
 beside compiled
@@ -136,6 +134,10 @@ step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
 step "documentation site" scripts/site.sh --follow
 step "site in a browser" scripts/test-site.sh
+# A plug-in is a crate of its own, for which libraries come from the build above while the crates of this workspace are compiled again. By now
+# nothing else waits for the lock of cargo.
+step "plug-in, format" cargo fmt "${plugin[@]}" --check
+step "plug-in" cargo test --profile ci --locked --quiet "${plugin[@]}" --target-dir "${CARGO_TARGET_DIR:-target}"
 beside_end python_package
 # Compares the numbers of the page with those of the Python package too.
 step "explorer in a browser" scripts/test-explorer.sh
