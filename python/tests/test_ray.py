@@ -55,6 +55,10 @@ class Cluster:
         self._folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
         head = ["--head", "--node-ip-address=127.0.0.1", "--port=26379", "--include-dashboard=false"]
         self._start(*head, f"--temp-dir={self._folder}")
+        # Nodes that start at once find the same sockets free, and the later one cannot listen.
+        until = time.monotonic() + 60
+        while not list(Path(self._folder).glob("session_2*/sockets/raylet")) and time.monotonic() < until:
+            time.sleep(0.2)
         self.second = self._start(f"--address={self.address}", "--node-ip-address=127.0.0.2")
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
