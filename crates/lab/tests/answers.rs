@@ -152,6 +152,10 @@ fn an_upload_in_an_inherited_queue_is_cured_at_the_uplink() {
     assert_eq!(case.stands(), ["the uplink, 10 Mbit/s"]);
     assert_eq!(case.versus("drr").places, ["the uplink, 10 Mbit/s"]);
     assert!(case.win("drr") > 0.5, "{}", case.text());
+    let typed = " The commands turn on sfq, which is nearest to drr; sfq was not compared.";
+    assert!(case.text().contains(typed), "{}", case.text());
+    let both = answer(&text, &["drr", "sfq"]);
+    assert!(!both.text().contains("sfq was not compared"), "{}", both.text());
 }
 
 /// Case 3: A download fills 100 packets at 10 Mbit/s: 120 ms that every page waits per round trip. The queue stands downwards.

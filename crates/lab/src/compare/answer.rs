@@ -299,27 +299,26 @@ fn elsewhere(plan: &Plan, variants: &[Variant], variant: &Variant) -> String {
         .instructions
         .iter()
         .find_map(|one| Some((one, one.nearest.as_deref()?)));
-    match nearest.and_then(|(one, near)| Some((one, near, versus(near)?))) {
-        Some((one, near, versus)) if !one.commands.is_empty() => format!(
-            " The commands turn on {near}, which is nearest to {name}; in this comparison {}.",
-            words::in_short(near, versus)
-        ),
-        Some((one, near, versus)) => format!(
-            " {name} cannot be had {} {}: the nearest there is {near}; in this comparison {}.",
-            if variant
-                .versus
-                .as_ref()
-                .is_some_and(|versus| versus.places.contains(&one.place))
-            {
-                "at"
-            } else {
-                "on the"
-            },
-            one.place,
-            words::in_short(near, versus)
-        ),
-        None => String::new(),
+    let Some((one, near)) = nearest else {
+        return String::new();
+    };
+    let results = versus(near).map(|versus| format!("in this comparison {}", words::in_short(near, versus)));
+    if !one.commands.is_empty() {
+        let results = results.unwrap_or_else(|| format!("{near} was not compared"));
+        return format!(" The commands turn on {near}, which is nearest to {name}; {results}.");
     }
+    let Some(results) = results else {
+        return String::new();
+    };
+    let places = variant.versus.as_ref().map(|versus| &versus.places);
+    let at = match places.is_some_and(|places| places.contains(&one.place)) {
+        true => "at",
+        false => "on the",
+    };
+    format!(
+        " {name} cannot be had {at} {}: the nearest there is {near}; {results}.",
+        one.place
+    )
 }
 
 /// `at the uplink, 10 Mbit/s` or `on servers and clients`.

@@ -20,8 +20,8 @@ use super::{Plan, words};
 use crate::mechanisms::Effort;
 use crate::result::{Instruction, Variant};
 
-/// Where a variant cannot be had, the results of the nearest one that can stand in the instruction: what is typed is what is
-/// expected.
+/// Where a variant cannot be had, or the commands turn on another one, the results of that one stand in the instruction: what is typed is
+/// what is expected.
 pub fn give_results_of_nearest(
     instructions: &mut [Instruction],
     plan: &Plan,
