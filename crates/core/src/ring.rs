@@ -82,15 +82,6 @@ impl<T: Copy> Ring<T> {
         self.slots.get(self.taken & self.mask)
     }
 
-    /// The one behind the oldest.
-    #[inline]
-    pub fn second(&self) -> Option<&T> {
-        if self.len() < 2 {
-            return None;
-        }
-        self.slots.get(self.taken.wrapping_add(1) & self.mask)
-    }
-
     /// The oldest, to be changed.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
@@ -296,7 +287,6 @@ mod tests {
             }
             assert_eq!((ring.len(), ring.front()), (deque.len(), deque.front()));
             assert_eq!(ring.is_empty(), deque.is_empty());
-            assert_eq!(ring.second(), deque.get(1));
             if round % 64 == 0 {
                 assert!(ring.pieces().concat().iter().eq(&deque));
                 let newest = ring.len() / 3;

@@ -15,9 +15,11 @@
 
 use arrivals::Arrivals;
 pub use arrivals::Feeders;
+pub(crate) use calendar::{Calendar, Dated};
 use fleetfoot_core::time::Instant;
 
 mod arrivals;
+mod calendar;
 
 /// What happens, in the order in which it happens at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -195,9 +197,9 @@ impl EventQueue {
         self.arrivals.move_first(link, at.as_nanos());
     }
 
-    /// Joins the links of each group, before anything arrives. Returns by link its place in its group.
-    pub fn join(&mut self, groups: &[Vec<u32>]) -> Vec<u32> {
-        self.arrivals.join(groups)
+    /// Joins the links of each group, before anything arrives.
+    pub fn join(&mut self, groups: &[Vec<u32>]) {
+        self.arrivals.join(groups);
     }
 
     /// The group of a link.
@@ -235,6 +237,30 @@ impl EventQueue {
         self.arrivals.write(0, at.as_nanos())
     }
 
+    /// An arrival as a number in the order of arrivals; `None`: it is later than [`EventQueue::longest`] and never comes.
+    #[inline(always)]
+    pub fn number(&self, link: u32, at: Instant) -> Option<u64> {
+        let number = self.arrivals.write(link, at.as_nanos());
+        (number != u64::MAX).then_some(number)
+    }
+
+    /// The link and the time of an arrival.
+    #[inline(always)]
+    pub fn arrival(&self, number: u64) -> (u32, Instant) {
+        self.arrivals.read(number)
+    }
+
+    /// Bits of such a number that name the link.
+    pub(crate) fn link_bits(&self) -> u32 {
+        self.arrivals.bits()
+    }
+
+    /// Arrivals before this number come before every other event and not after the end that was set last.
+    #[inline(always)]
+    pub fn arrivals_are_next(&self) -> u64 {
+        self.arrivals_until
+    }
+
     /// Nothing arrives over a link.
     #[cold]
     #[inline(never)]
@@ -270,15 +296,6 @@ impl EventQueue {
         (first < until).then(|| self.arrivals.read(first))
     }
 
-    /// The links of most of the arrivals that come next, where there are many links; where not, none.
-    #[inline]
-    pub fn soon(&self) -> impl Iterator<Item = u32> + '_ {
-        let first = self.arrivals.of_parts().iter();
-        first
-            .filter(|&&arrival| arrival != u64::MAX)
-            .map(|&arrival| self.arrivals.read(arrival).0)
-    }
-
     /// Whether there are many links.
     #[inline(always)]
     pub fn is_large(&self) -> bool {
@@ -292,6 +309,11 @@ impl EventQueue {
         if let Some((link, at)) = self.next_arrival() {
             return Some(EventKey::new(at, EventKind::Arrival, link, 0));
         }
+        self.pop_other_until(end)
+    }
+
+    /// The next event that is no arrival, if it is not later than `end`.
+    pub fn pop_other_until(&mut self, end: Instant) -> Option<EventKey> {
         let key = self.next_other()?;
         if key.at() > end {
             return None;
@@ -535,7 +557,7 @@ mod tests {
                     group.push(link);
                 }
             }
-            let places = queue.join(&groups);
+            queue.join(&groups);
             let (span, steps) = (300 + rng.below(3000), rng.below(2) == 0);
             for _ in 0..2000 {
                 if rng.below(5) < 3 {
@@ -565,14 +587,14 @@ mod tests {
                             let mut taken = [0; 4];
                             let most = 1 + rng.below(4) as usize;
                             let until = 1 + feeders.first();
-                            let merged = feeders.merge(until, &mut taken[..most], &places, |link, slot| {
+                            let merged = feeders.merge(until, &mut taken[..most], |link, slot| {
                                 *slot = link;
                                 Some((!ends).then_some(next))
                             });
                             prop_assert_eq!((merged, taken[0]), (1, key.place()));
                             then = then.filter(|_| !ends);
                             if back {
-                                feeders.set_first(key.place(), places[key.place() as usize], key.at());
+                                feeders.set_first(key.place(), key.at());
                                 then = Some(key.at());
                             }
                             queue.put_back(group, feeders);

@@ -1,6 +1,7 @@
 //! The network: links between nodes, and the packets on their way.
 //!
-//! Each link has one pending event, the head of its wire. A drop-tail link at a constant rate is a [`FifoLink`]: the fate of a
+//! Each link has one pending event, the head of its wire; where there are many links, packets on FIFO links stand in one calendar
+//! instead. A drop-tail link at a constant rate is a [`FifoLink`]: the fate of a
 //! packet is known when it arrives, so a packet passes at once through every following FIFO link that is fed by nobody else.
 //! At the end of its last FIFO link the receiver may take it ahead of time ([`Hosts::run_ahead`](crate::endpoint::Hosts::run_ahead)) if
 //! nothing else can happen to it before.
@@ -9,7 +10,7 @@
 //! leaves to the driver), so a router needs one load to find the next link and how to go there.
 
 use crate::error::RunError;
-use crate::event::{EventKey, EventKind, EventQueue};
+use crate::event::{Calendar, Dated, EventKey, EventKind, EventQueue};
 use crate::observe::Observer;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, LinkSpec, Spec};
@@ -20,6 +21,7 @@ use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::ring::Ring;
 use fleetfoot_core::time::{Duration, Instant};
 
+mod crowd;
 mod junction;
 mod meter;
 mod passing;
@@ -78,8 +80,6 @@ pub(crate) struct Network {
     pub(crate) lookahead: Duration,
     /// Where FIFO links meet.
     pub(crate) junctions: Vec<Junction>,
-    /// By link, its place among those that meet with it.
-    pub(crate) feeder_places: Vec<u32>,
     /// What passes a junction together.
     pub(crate) batch: Vec<PacketOnWire>,
     /// What concerns endpoints may wait in `due` while the network goes on: every host is at the end of a FIFO link with a delay,
@@ -91,6 +91,11 @@ pub(crate) struct Network {
     pub(crate) fates: Vec<Notice>,
     /// Whether it was.
     pub(crate) gathering: bool,
+    /// Where there are many links, what is on its way over FIFO links stands here and not on their wires, but for what hosts may take
+    /// ahead of time.
+    calendar: Option<Box<Calendar<InFlight>>>,
+    /// Hosts take nothing ahead of time: see [`Network::gather_ends`].
+    gathers_ends: bool,
     /// FIFO links on whose wires packets stand that have come to them and not gone through yet.
     pub(crate) entered: Vec<u32>,
     pub(crate) mode: Mode,
@@ -150,6 +155,24 @@ pub(crate) struct PacketOnWire {
     pub(crate) place: u32,
     /// Size of the packet, so that FIFO links need not look at it.
     pub(crate) size: PacketSize,
+}
+
+/// A packet on its way to the end of a FIFO link, in the order of arrivals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    /// When it reaches which end: see [`EventQueue::arrival`].
+    pub(crate) number: u64,
+    pub(crate) size: PacketSize,
+    pub(crate) packet: u32,
+    /// Where it goes from there: a place in `hops`.
+    pub(crate) place: u32,
+}
+
+impl Dated for InFlight {
+    #[inline(always)]
+    fn key(&self) -> u64 {
+        self.number
+    }
 }
 
 impl Default for PacketOnWire {
@@ -236,12 +259,13 @@ impl Network {
             early: Vec::new(),
             lookahead: Duration::ZERO,
             junctions: Vec::new(),
-            feeder_places: vec![0; spec.links.len()],
             batch: vec![PacketOnWire::default(); LARGEST_BATCH],
             gathers: false,
             due: Vec::new(),
             fates: Vec::new(),
             gathering: false,
+            calendar: None,
+            gathers_ends: false,
             entered: Vec::new(),
             mode,
             window,
@@ -286,15 +310,18 @@ impl Network {
         });
         // Nobody takes anything ahead of time: any span will do.
         self.lookahead = delays.min().unwrap_or(Duration::from_secs(1));
-        self.find_junctions(paths);
+        if self.mode == Mode::Fast && self.queue.is_large() {
+            self.calendar = Some(Box::new(Calendar::new(self.queue.link_bits())));
+        } else {
+            self.find_junctions(paths);
+        }
         self.decide_gathering(paths);
     }
 
     /// Decides whether what concerns endpoints may be gathered. Small networks stay in the caches: they gain nothing by it.
     fn decide_gathering(&mut self, paths: &Paths) {
         let fifo = |place: &LinkSlot| matches!(place.body, Body::Fifo(_));
-        self.gathers = self.mode == Mode::Fast
-            && self.queue.is_large()
+        self.gathers = self.calendar.is_some()
             && self.links.iter().all(fifo)
             && self.hops.contains(&END_AT_ONCE)
             && !self.hops.contains(&Paths::END);
@@ -341,7 +368,7 @@ impl Network {
                 groups.push(feeders);
             }
         }
-        self.feeder_places = self.queue.join(&groups);
+        self.queue.join(&groups);
     }
 
     /// Whether a link is a FIFO link with a delay.

@@ -127,7 +127,7 @@ impl<O: Observer> Driven<'_, O> {
     /// Processes every event up to `last`. What reaches the far end is gone.
     fn run_until(&mut self, last: Instant) {
         loop {
-            if self.network.queue.next_arrival().is_some() {
+            if self.network.next_arrival().is_some() {
                 let most = match self.network.mode {
                     Mode::Fast => MOST_PASSED,
                     Mode::Plain => 1,
@@ -138,7 +138,7 @@ impl<O: Observer> Driven<'_, O> {
                 if let Some((_, id)) = passed.at_end {
                     self.packets.free(id);
                 }
-            } else if let Some(key) = self.network.queue.pop_until(last) {
+            } else if let Some(key) = self.network.pop_until(last) {
                 if key.kind() == EventKind::Departure {
                     self.network.on_departure(self.observer, key.place(), key.at());
                 }

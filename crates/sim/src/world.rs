@@ -254,8 +254,9 @@ impl<'a, O: Observer> World<'a, O> {
         if !drain && self.gathers() {
             return self.run_gathering(last, progress);
         }
+        self.hosts.network.gather_ends(false);
         loop {
-            if self.hosts.network.queue.next_arrival().is_some() {
+            if self.hosts.network.next_arrival().is_some() {
                 let most = match self.hosts.network.mode {
                     Mode::Fast => PROGRESS_EVENTS - self.events % PROGRESS_EVENTS,
                     Mode::Plain => 1,
@@ -273,7 +274,7 @@ impl<'a, O: Observer> World<'a, O> {
                 if let Some((link, packet)) = passed.at_end {
                     self.on_delivery(link, passed.now, packet);
                 }
-            } else if let Some(key) = self.hosts.network.queue.pop_until(last) {
+            } else if let Some(key) = self.hosts.network.pop_until(last) {
                 debug_assert!(key.at() >= self.hosts.now, "time runs forwards");
                 if key.kind() == EventKind::Arrival {
                     continue; // known from now on

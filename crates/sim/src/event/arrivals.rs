@@ -16,19 +16,11 @@ pub(super) struct Arrivals {
     first: u64,
     /// Order of the first arrivals of all sources.
     order: Order,
-    /// By link.
-    seats: Vec<Seat>,
+    /// By link, the source that it belongs to.
+    sources: Vec<u32>,
     /// Links that were joined, by the number of the source that stands for them.
     joined: Vec<Option<Box<Feeders>>>,
     format: Format,
-}
-
-/// Where the arrival of a link stands.
-#[derive(Clone, Copy, Debug)]
-struct Seat {
-    source: u32,
-    /// Its place in the order of its source.
-    place: u32,
 }
 
 /// How arrivals are written.
@@ -97,7 +89,7 @@ impl Order {
 pub struct Feeders {
     /// The earliest.
     first: u64,
-    order: Order,
+    list: Box<List>,
     format: Format,
 }
 
@@ -115,90 +107,57 @@ impl Feeders {
     }
 
     /// Takes arrivals before `until` in order, as many as `taken` has room for, and says how many. `take` puts that of a
-    /// link in its place and says when the next over it is; `places` has the place of each link.
+    /// link in its place and says when the next over it is.
     #[inline(always)]
     pub(crate) fn merge<T>(
         &mut self,
         until: u64,
         taken: &mut [T],
-        places: &[u32],
         mut take: impl FnMut(u32, &mut T) -> Option<Option<Instant>>,
     ) -> usize {
         let format = self.format;
         let mut count = 0;
-        match &mut self.order {
-            Order::Few(list) => {
-                let List { ring, head, tail, .. } = &mut **list;
-                let (mut first, mut last) = (*head, *tail);
-                for slot in taken {
-                    let arrival = ring[usize::from(first)];
-                    if arrival >= until {
-                        break;
-                    }
-                    let link = (arrival & format.link_mask) as u32;
-                    let Some(next) = take(link, slot) else { break };
-                    count += 1;
-                    ring[usize::from(first)] = 0;
-                    first = first.wrapping_add(1);
-                    if let Some(at) = next
-                        && at.as_nanos() <= format.latest
-                    {
-                        last = insert(
-                            ring,
-                            first,
-                            last,
-                            at.as_nanos() << format.link_bits | u64::from(link),
-                        );
-                    }
-                }
-                (*head, *tail) = (first, last);
-                self.first = ring[usize::from(first)];
+        let List { ring, head, tail, .. } = &mut *self.list;
+        let (mut first, mut last) = (*head, *tail);
+        for slot in taken {
+            let arrival = ring[usize::from(first)];
+            if arrival >= until {
+                break;
             }
-            Order::Many(nodes) => {
-                for slot in taken {
-                    if self.first >= until {
-                        break;
-                    }
-                    let link = (self.first & format.link_mask) as u32;
-                    let Some(next) = take(link, slot) else { break };
-                    count += 1;
-                    let arrival = next.map_or(NEVER, |at| format.write(link, at.as_nanos()));
-                    self.first = set_one_of_many(nodes, places[link as usize], arrival);
-                }
+            let link = (arrival & format.link_mask) as u32;
+            let Some(next) = take(link, slot) else { break };
+            count += 1;
+            ring[usize::from(first)] = 0;
+            first = first.wrapping_add(1);
+            if let Some(at) = next
+                && at.as_nanos() <= format.latest
+            {
+                let arrival = at.as_nanos() << format.link_bits | u64::from(link);
+                last = insert(ring, first, last, arrival);
             }
         }
+        (*head, *tail) = (first, last);
+        self.first = ring[usize::from(first)];
         count
     }
 
     /// Moves the arrival of any of them.
     #[inline]
-    pub(crate) fn set(&mut self, link: u32, place: u32, at: Instant) {
+    pub(crate) fn set(&mut self, link: u32, at: Instant) {
         let arrival = self.format.write(link, at.as_nanos());
-        self.first = match &mut self.order {
-            Order::Few(list) => list.set_of(link, self.format.link_mask, arrival),
-            Order::Many(nodes) => set_one_of_many(nodes, place, arrival),
-        };
+        self.first = self.list.set_of(link, self.format.link_mask, arrival);
     }
 
     /// Sets the arrival of any of them to one that comes before all others, of which its own may come at the same moment.
     #[inline]
-    pub(crate) fn set_first(&mut self, link: u32, place: u32, at: Instant) {
+    pub(crate) fn set_first(&mut self, link: u32, at: Instant) {
         let arrival = self.format.write(link, at.as_nanos());
         debug_assert!(arrival <= self.first, "before all others");
-        self.first = match &mut self.order {
-            Order::Few(list) => list.set_first_of(link, self.format.link_mask, arrival),
-            Order::Many(nodes) => set_one_of_many(nodes, place, arrival),
-        };
+        self.first = self.list.set_first_of(link, self.format.link_mask, arrival);
     }
 
     fn len(&self) -> usize {
-        match &self.order {
-            Order::Few(list) => usize::from(list.tail.wrapping_sub(list.head)),
-            Order::Many(nodes) => nodes[nodes.len() / 2..]
-                .iter()
-                .filter(|&&arrival| arrival != NEVER)
-                .count(),
-        }
+        usize::from(self.list.tail.wrapping_sub(self.list.head))
     }
 }
 
@@ -208,9 +167,7 @@ impl Arrivals {
         Arrivals {
             first: NEVER,
             order: Order::new(links),
-            seats: (0..links as u32)
-                .map(|source| Seat { source, place: 0 })
-                .collect(),
+            sources: (0..links as u32).collect(),
             joined: Vec::new(),
             format: Format {
                 link_bits,
@@ -220,41 +177,35 @@ impl Arrivals {
         }
     }
 
-    /// Joins links, before anything arrives; no link is in two of the groups. Returns by link its place in its group.
-    pub(super) fn join(&mut self, groups: &[Vec<u32>]) -> Vec<u32> {
+    /// Joins links, before anything arrives; no link is in two of the groups, and no group has more than
+    /// [`FEW`].
+    pub(super) fn join(&mut self, groups: &[Vec<u32>]) {
         debug_assert!(self.first == NEVER, "joined before anything arrives");
-        let mut source = vec![u32::MAX; self.seats.len()];
+        self.sources.fill(u32::MAX);
         for (number, group) in groups.iter().enumerate() {
-            for (place, &link) in group.iter().enumerate() {
-                source[link as usize] = number as u32;
-                self.seats[link as usize].place = place as u32;
+            debug_assert!(group.len() <= FEW, "they stand in a list");
+            for &link in group {
+                self.sources[link as usize] = number as u32;
             }
         }
-        let mut sources = groups.len() as u32;
-        for (seat, source) in self.seats.iter_mut().zip(source) {
-            seat.source = source;
-            if source == u32::MAX {
-                seat.source = sources;
-                sources += 1;
-            }
+        let mut count = groups.len() as u32;
+        for source in self.sources.iter_mut().filter(|source| **source == u32::MAX) {
+            *source = count;
+            count += 1;
         }
-        self.order = Order::new(sources as usize);
-        let feeders = |group: &Vec<u32>| Feeders {
+        self.order = Order::new(count as usize);
+        let feeders = || Feeders {
             first: NEVER,
-            order: Order::new(group.len()),
+            list: Box::new(List::new()),
             format: self.format,
         };
-        self.joined = groups
-            .iter()
-            .map(|group| Some(Box::new(feeders(group))))
-            .collect();
-        self.seats.iter().map(|seat| seat.place).collect()
+        self.joined = groups.iter().map(|_| Some(Box::new(feeders()))).collect();
     }
 
     /// The group of a link.
     #[inline(always)]
     pub(super) fn group(&self, link: u32) -> Option<u32> {
-        let source = self.seats[link as usize].source;
+        let source = self.sources[link as usize];
         ((source as usize) < self.joined.len()).then_some(source)
     }
 
@@ -276,6 +227,11 @@ impl Arrivals {
         links.max(2).next_power_of_two().trailing_zeros()
     }
 
+    /// Bits that identify one of these links.
+    pub(super) fn bits(&self) -> u32 {
+        self.format.link_bits
+    }
+
     /// The earliest arrival, [`NEVER`] without any.
     #[inline(always)]
     pub(super) fn first(&self) -> u64 {
@@ -292,37 +248,24 @@ impl Arrivals {
         self.format.read(arrival)
     }
 
-    /// The first arrivals of so many equal parts of the links that there are at most [`Arrivals::PARTS`], in no order: with many
-    /// links most of those that come next. [`NEVER`] where there is none.
-    #[inline]
-    pub(super) fn of_parts(&self) -> &[u64] {
-        match &self.order {
-            Order::Few(_) => &[],
-            Order::Many(nodes) => nodes.get(Self::PARTS..2 * Self::PARTS).unwrap_or(&[]),
-        }
-    }
-
-    /// See [`Arrivals::of_parts`].
-    pub(super) const PARTS: usize = 32;
-
     /// Whether there are many links.
     #[inline(always)]
     pub(super) fn is_large(&self) -> bool {
-        self.seats.len() > FEW
+        self.sources.len() > FEW
     }
 
     /// Moves the arrival of a link.
     #[inline]
     pub(super) fn set(&mut self, link: u32, at: u64) {
         let mut arrival = self.write(link, at);
-        let Seat { source, place } = self.seats[link as usize];
+        let source = self.sources[link as usize];
         if let Some(group) = self.joined.get_mut(source as usize) {
             let Some(feeders) = group else {
                 debug_assert!(false, "links of a group that is out have no arrivals");
                 return;
             };
             let before = feeders.first;
-            feeders.set(link, place, Instant::from_nanos(at));
+            feeders.set(link, Instant::from_nanos(at));
             arrival = feeders.first;
             if arrival == before {
                 return;
@@ -336,7 +279,7 @@ impl Arrivals {
     pub(super) fn move_first(&mut self, link: u32, at: u64) {
         debug_assert_eq!(self.first & self.format.link_mask, u64::from(link));
         let arrival = self.write(link, at);
-        let source = self.seats[link as usize].source;
+        let source = self.sources[link as usize];
         debug_assert!(source as usize >= self.joined.len());
         self.first = match &mut self.order {
             Order::Few(list) => list.move_first(source, arrival),

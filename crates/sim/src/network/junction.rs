@@ -6,18 +6,16 @@
 //! business at once, so it waits for its turn.
 
 use super::passing::{Bounds, NOBODY, Passed};
-use super::{
-    AT_ONCE, Body, DROPPED, Due, END_AT_ONCE, Junction, LinkSlot, MOST_DUE, Network, PacketOnWire, Slab, What,
-};
-use crate::event::{EventKey, EventKind, Feeders};
+use super::{AT_ONCE, Body, DROPPED, END_AT_ONCE, Junction, LinkSlot, Network, PacketOnWire, Slab};
+use crate::event::Feeders;
 use crate::observe::Observer;
 use crate::spec::LinkIndex;
 use fleetfoot_core::time::Instant;
 
 impl Network {
-    /// Arrivals in order of time, from the first to one that concerns an endpoint, or beyond which something that was
+    /// Arrivals before `end` in order of time, from the first to one that concerns an endpoint, or beyond which something that was
     /// caused by the first may happen. `most` is the largest number of them. While it gathers, what concerns endpoints is added
-    /// to `due`, and arrivals before `end` are taken.
+    /// to `due`.
     #[inline(never)]
     pub(crate) fn pass<O: Observer>(
         &mut self,
@@ -31,13 +29,15 @@ impl Network {
             now: Instant::ZERO,
             at_end: None,
         };
+        if self.calendar.is_some() {
+            return self.pass_crowd(packets, observer, most, end);
+        }
         let Some((_, first)) = self.queue.next_arrival() else {
             return passed;
         };
         let until = self
             .queue
             .arrivals_until(first.saturating_add(self.lookahead).min(end));
-        let large = self.queue.is_large();
         let bounds = self.bounds();
         while let Some((index, now)) = self.queue.arrival_before(until) {
             if let Some(junction) = self.queue.group(index) {
@@ -60,19 +60,9 @@ impl Network {
             let (id, place, size) = (head.packet, head.place, head.size);
             let next = next.map_or(Instant::FAR_FUTURE, |next| next.at);
             self.queue.move_first_arrival(index, next);
-            if large {
-                if !self.gathering {
-                    std::hint::black_box(self.look_ahead(packets));
-                } else if passed.events.is_multiple_of(TOGETHER) {
-                    std::hint::black_box(self.look_at_soon());
-                }
-            }
             let hop = self.hops[place as usize] & !AT_ONCE;
             if hop >= DROPPED {
                 passed.at_end = self.arrive_at_end(packets, observer, index, place, now, id);
-                if self.gathering && self.notices.is_empty() && self.is_kept(&mut passed, most) {
-                    continue;
-                }
                 break;
             }
             let packet = packets.get_mut(id);
@@ -85,18 +75,6 @@ impl Network {
             }
         }
         passed
-    }
-
-    /// While it gathers: keeps what has come to the end of its path. Whether more may be taken.
-    #[inline(always)]
-    fn is_kept(&mut self, passed: &mut Passed, most: u64) -> bool {
-        if let Some((link, packet)) = passed.at_end.take() {
-            self.due.push(Due {
-                key: EventKey::new(passed.now, EventKind::Arrival, link, 0),
-                what: What::Packet(packet),
-            });
-        }
-        self.due.len() < MOST_DUE && passed.events < most
     }
 
     /// Arrivals at a junction, of which the first is the next event, at `first`: as many as nothing that is still to happen
@@ -123,7 +101,6 @@ impl Network {
         // over the target and a feeder.
         let limit = other_at.saturating_add(near).min(first.saturating_add(around));
         let until = until.min(self.queue.before(limit)).max(feeders.first() + 1);
-        let large = self.queue.is_large();
         let bounds = self.bounds();
         let mut batch = std::mem::take(&mut self.batch);
         let mut stops = false;
@@ -137,11 +114,7 @@ impl Network {
             let together = if room == 0 { 1 } else { room.max(HOPEFUL) };
             let together = together.min(most - passed.events).min(batch.len() as u64);
             let next = feeders.first();
-            let merged = if large {
-                self.merge::<true>(packets, &mut feeders, until, &mut batch[..together as usize])
-            } else {
-                self.merge::<false>(packets, &mut feeders, until, &mut batch[..together as usize])
-            };
+            let merged = self.merge(&mut feeders, until, &mut batch[..together as usize]);
             let merged = &mut batch[..merged];
             let through = self.go_through::<_, true>(packets, observer, target, bounds, merged);
             passed.events += through as u64;
@@ -181,23 +154,11 @@ impl Network {
 
     /// Takes what comes before `until` off the wires of feeders, in order: how many.
     #[inline(never)]
-    fn merge<const LARGE: bool>(
-        &mut self,
-        packets: &Slab,
-        feeders: &mut Feeders,
-        until: u64,
-        batch: &mut [PacketOnWire],
-    ) -> usize {
-        let Network {
-            links, feeder_places, ..
-        } = self;
-        feeders.merge(until, batch, feeder_places, |index, slot| {
+    fn merge(&mut self, feeders: &mut Feeders, until: u64, batch: &mut [PacketOnWire]) -> usize {
+        let links = &mut self.links;
+        feeders.merge(until, batch, |index, slot| {
             let (head, next) = links[index as usize].wire.advance()?;
             *slot = *head;
-            if LARGE && let Some(next) = next {
-                // See `look_ahead`.
-                std::hint::black_box(packets.get(next.packet).buf.0);
-            }
             Some(next.map(|next| next.at))
         })
     }
@@ -208,7 +169,7 @@ impl Network {
         for waiting in batch.iter().rev() {
             let index = self.hops[waiting.place as usize - 1] & !AT_ONCE;
             self.links[index as usize].wire.take_back();
-            feeders.set_first(index, self.feeder_places[index as usize], waiting.at);
+            feeders.set_first(index, waiting.at);
         }
     }
 
@@ -298,52 +259,7 @@ impl Network {
         }
         batch.len()
     }
-
-    /// Reads of the next arrival what comes from memory, which takes as long as many instructions: while it is on its way,
-    /// this arrival is worked on. Small networks stay in the caches.
-    #[inline(always)]
-    fn look_ahead(&self, packets: &Slab) -> u32 {
-        match self.queue.next_arrival() {
-            Some((link, _)) => self.look_ahead_at(packets, link),
-            None => 0,
-        }
-    }
-
-    /// Reads what the arrivals need that come next, one kind of thing after the other, so that the memory works on several at a time.
-    /// Nobody looks at a packet before its endpoint does.
-    #[inline(never)]
-    fn look_at_soon(&self) -> u64 {
-        let mut read = 0;
-        let wires = || self.queue.soon().map(|link| &self.links[link as usize].wire);
-        let fronts = || wires().filter_map(|wire| wire.front());
-        for wire in wires() {
-            read ^= wire.front().map_or(0, |waiting| waiting.at.as_nanos());
-            read ^= wire.second().map_or(0, |waiting| waiting.at.as_nanos());
-        }
-        // Over the next link it mostly goes on at once.
-        for waiting in fronts() {
-            let after = self.hops.get(waiting.place as usize + 1);
-            let after = after.and_then(|&hop| self.links.get((hop & !AT_ONCE) as usize));
-            read ^= after.map_or(0, LinkSlot::look_at);
-        }
-        read
-    }
-
-    /// As `look_ahead`, for the next arrival of `link`.
-    #[inline(always)]
-    fn look_ahead_at(&self, packets: &Slab, link: u32) -> u32 {
-        let Some(place) = self.links.get(link as usize) else {
-            return 0; // no arrival
-        };
-        place
-            .wire
-            .front()
-            .map_or(0, |waiting| packets.get(waiting.packet).buf.0)
-    }
 }
-
-/// Arrivals between two looks at those that come next.
-const TOGETHER: u64 = 16;
 
 /// At least this many packets are sent together to a FIFO link that is sure to have room for one.
 const HOPEFUL: u64 = 8;

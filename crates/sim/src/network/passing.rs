@@ -97,6 +97,12 @@ impl Network {
     ) -> usize {
         let bounds = self.bounds();
         let taken = self.go_through::<_, false>(packets, observer, index, bounds, leaving);
+        if self.calendar.is_some() {
+            for &waiting in &leaving[..taken] {
+                self.stand(index, waiting);
+            }
+            return taken;
+        }
         let wire = &mut self.links[index as usize].wire;
         let first = wire.is_empty();
         wire.extend(&leaving[..taken]);
@@ -301,13 +307,18 @@ impl Network {
                 if !O::DEAF {
                     packet.enqueued_at = now;
                 }
-                let first = at.wire.is_empty();
-                at.wire.push_back(PacketOnWire {
+                let waiting = PacketOnWire {
                     at: arrival,
                     packet: id,
                     place,
                     size,
-                });
+                };
+                if self.calendar.is_some() {
+                    self.stand(index, waiting);
+                    return false;
+                }
+                let first = at.wire.is_empty();
+                at.wire.push_back(waiting);
                 if first {
                     if next == END_AT_ONCE {
                         self.early.push(index);
@@ -356,16 +367,13 @@ impl Network {
             self.notices.push(Notice::Dropped(*packet, now));
             return true;
         }
-        let wire = &mut self.links[before as usize].wire;
-        if wire.is_empty() {
-            self.queue.set_arrival(before, now);
-        }
-        wire.push_back(PacketOnWire {
+        let waiting = PacketOnWire {
             at: now,
             packet: id,
             place: self.dropped,
             size: PacketSize::of(&packet.segment),
-        });
+        };
+        self.stand(before, waiting);
         false
     }
 
@@ -461,10 +469,7 @@ impl Network {
         }
         observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
         // Those behind it may have waited for no more than this one.
-        if !self.gathering
-            && self.hops[place as usize] == END_AT_ONCE
-            && !self.links[index as usize].wire.is_empty()
-        {
+        if self.hops[place as usize] == END_AT_ONCE && !self.links[index as usize].wire.is_empty() {
             self.queue.set_arrival(index, Instant::FAR_FUTURE);
             self.early.push(index);
         }

@@ -37,12 +37,13 @@ impl<O: Observer> World<'_, O> {
 
     /// Processes every event up to `last`.
     pub(super) fn run_gathering(&mut self, last: Instant, progress: Progress<'_>) -> Part {
+        self.hosts.network.gather_ends(true);
         loop {
             let before = self.events;
             if let Some(latest) = self.gather(last) {
                 self.hand_out();
                 self.hosts.now = self.hosts.now.max(latest);
-            } else if let Some(key) = self.hosts.network.queue.pop_until(last) {
+            } else if let Some(key) = self.hosts.network.pop_until(last) {
                 debug_assert!(key.kind() != EventKind::Arrival, "gathered");
                 self.on_event(key);
                 self.events += 1;
@@ -73,13 +74,13 @@ impl<O: Observer> World<'_, O> {
         let mut end = Instant::FAR_FUTURE;
         while most > 0 && hosts.network.due.len() < MOST_DUE {
             hosts.network.queue.limit(last);
-            let at = if let Some((_, at)) = hosts.network.queue.next_arrival() {
+            let at = if let Some(at) = hosts.network.next_arrival() {
                 if at >= end {
                     break;
                 }
                 end = end.min(at.saturating_add(lookahead));
                 let passed = hosts.network.pass(&mut hosts.packets, hosts.observer, most, end);
-                debug_assert!(passed.at_end.is_none(), "every link is a FIFO link");
+                debug_assert!(passed.at_end.is_none(), "it gathers");
                 self.events += passed.events;
                 most -= passed.events;
                 passed.now

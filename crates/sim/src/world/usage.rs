@@ -54,8 +54,11 @@ impl<O> World<'_, O> {
                 bytes: flows * size_of::<FlowRecord>() as u64 + samples * size_of::<f64>() as u64,
             }
         });
-        let packets = (0..).zip(&self.hosts.network.links).map(|(link, place)| {
-            let count = waiting(place);
+        let links = (0..)
+            .zip(&self.hosts.network.links)
+            .zip(self.hosts.network.in_flight());
+        let packets = links.map(|((link, place), in_flight)| {
+            let count = queued(place) + in_flight;
             Usage {
                 holder: Holder::Packets(LinkIndex(link)),
                 count,
@@ -71,12 +74,11 @@ impl<O> World<'_, O> {
     }
 }
 
-fn waiting(place: &LinkSlot) -> u64 {
-    let queued = match &place.body {
+fn queued(place: &LinkSlot) -> u64 {
+    match &place.body {
         Body::Fifo(_) => 0,
         Body::Link(link) => u64::from(link.backlog().packets),
-    };
-    queued + place.wire.len() as u64
+    }
 }
 
 /// An open conversation with both ends (bytes).
