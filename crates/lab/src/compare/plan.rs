@@ -459,18 +459,25 @@ impl Plan {
             _ => set,
         };
         let whole = part.map(|(whole, _)| whole.to_owned());
+        let alone = parts.len() == 1 && tuned.is_none();
+        let mut applied = None;
         for one in parts.iter().filter(|_| whole.is_none()) {
-            if let Err(reason) = one.apply(&self.scenario, &self.described, &site) {
-                let reason = if parts.len() == 1 {
-                    reason
-                } else {
-                    format!("{}: {reason}", one.name)
-                };
-                self.inapplicable.push(Inapplicable { name, reason });
-                return;
+            match one.apply(&self.scenario, &self.described, &site) {
+                // What it becomes by itself is what is wanted.
+                Ok(resolved) => applied = Some(resolved).filter(|_| alone),
+                Err(reason) => {
+                    let reason = if parts.len() == 1 {
+                        reason
+                    } else {
+                        format!("{}: {reason}", one.name)
+                    };
+                    self.inapplicable.push(Inapplicable { name, reason });
+                    return;
+                }
             }
         }
-        match self.scenario.resolve(&set) {
+        let resolved = applied.map_or_else(|| self.scenario.resolve(&set), Ok);
+        match resolved {
             Ok(resolved) => {
                 let mut planned = self.planned(name, set, resolved, parts.to_vec());
                 planned.part_of = whole;
