@@ -87,8 +87,10 @@ fn answered(
 fn hello() -> Value {
     let examples: Vec<Value> = EXAMPLES
         .iter()
-        // Without its feature the engine has no QUIC: an example of it is not offered.
-        .filter(|(name, text)| Scenario::parse(&format!("{name}.toml"), text).is_ok())
+        // Without its feature the engine has no QUIC: an example of it is not offered. Reading all of them takes long.
+        .filter(|(name, text)| {
+            !text.contains("\"quic") || Scenario::parse(&format!("{name}.toml"), text).is_ok()
+        })
         .map(|(name, text)| json!({ "name": name, "text": text }))
         .collect();
     let mechanisms: Vec<Value> = ENTRIES

@@ -31,7 +31,22 @@ struct Run {
 /// What identifies a run of `spec`, its seed included.
 pub(crate) fn key(spec: &Spec) -> String {
     let seed = spec.seed;
-    format!("{} {seed}", Job::new("", spec.clone(), None).identity)
+    named(
+        &Job::new(
+            "",
+            Spec {
+                seed: 0,
+                ..spec.clone()
+            },
+            None,
+        ),
+        seed,
+    )
+}
+
+/// What identifies a run of `job`, which stands in it without a seed.
+fn named(job: &Job, seed: u64) -> String {
+    format!("{} {seed}", job.identity)
 }
 
 /// The run of `spec` that is kept, or what `make` returns, which is kept if it was not interrupted.
@@ -83,13 +98,8 @@ pub(crate) fn all(jobs: &[Job], seeds: &[u64]) -> Option<Batch> {
 
 /// The key of a run of `job`; `None`: what it does follows from another run.
 pub(crate) fn key_of(job: &Job, seed: u64) -> Option<String> {
-    let free = job.demand.is_none();
-    free.then(|| {
-        key(&Spec {
-            seed,
-            ..job.spec.clone()
-        })
-    })
+    let free = job.demand.is_none() && job.spec.seed == 0;
+    free.then(|| named(job, seed))
 }
 
 fn with<T>(work: impl FnOnce(&mut Kept) -> T) -> T {

@@ -1,14 +1,15 @@
 //! Runs that several engines share: one ranks, others make runs for it. A page has one engine in each worker, and they have no memory in
 //! common.
 //!
-//! The one that ranks says which runs its next step wants ([`missing`]); another, which was given those of the baseline, makes one of them
-//! ([`make`]); what came out is handed over ([`keep`]). Who makes a run changes nothing: its name is a hash of everything that it
+//! The one that ranks says which runs its next step wants, and at which places ([`missing`]); another makes one of them ([`make`]); what
+//! came out is handed over ([`keep`]). Who makes a run changes nothing: its name is a hash of everything that it
 //! follows from. What others cannot make, the one that ranks makes itself.
 
 use crate::failure::Failure;
 use crate::runs;
+use crate::scenario::Described;
 use crate::study::{Wanted, simulated, studied};
-use fleetfoot_lab::compare::Plan;
+use fleetfoot_lab::compare::{BASELINE, Choice, Plan};
 use fleetfoot_lab::result::RunData;
 use fleetfoot_lab::run::{self, Job};
 use fleetfoot_sim::spec::Spec;
@@ -21,8 +22,10 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// The comparison that it belongs to.
-    pub of: Wanted,
+    /// The scenario.
+    pub scenario: Described,
+    /// Indices of the places that queue mechanisms are applied to.
+    pub chosen: Vec<usize>,
     /// What is run.
     pub variant: String,
     /// Its seed.
@@ -39,12 +42,16 @@ pub struct Made {
     pub key: String,
 }
 
-/// `{runs, more}`: the runs `{key, variant, seed}` that the next step of the comparison wants and that are not here, and whether another step
-/// may follow. Without runs others can do nothing more for it.
+/// `{runs, likely, more, chosen, expected_s}`: the runs `{key, variant, seed}` that the next step of the comparison wants and that are not
+/// here; those that the step after it wants, if queues stand where they do in the runs of the baseline that are here, or did in the
+/// comparison before; whether another step may follow; the places of queue mechanisms; about how long a run takes, roughly. Without runs
+/// others can do nothing more for it.
 pub(crate) fn missing(wanted: &Wanted) -> Result<Value, Failure> {
     let (scenario, _files) = wanted.scenario.scenario()?;
     let plan = Plan::baseline(scenario, &wanted.choice())?;
-    run::fits(&plan.jobs(), plan.seeds.len()).map_err(Failure::new)?;
+    wanted.possible(&plan)?;
+    let expected_s = run::expected_s(&plan.described.spec);
+    let place = Placed::of(wanted, &plan);
     let mut found = Vec::new();
     let (mut steps, mut ended) = (0, false);
     let mut step = |_: &str, jobs: &[Job], seeds: &[u64]| {
@@ -53,15 +60,7 @@ pub(crate) fn missing(wanted: &Wanted) -> Result<Value, Failure> {
         if let Some(batch) = runs::all(jobs, seeds).filter(|_| !last) {
             return Ok(batch);
         }
-        for (seed, job) in seeds
-            .iter()
-            .flat_map(|seed| jobs.iter().map(move |job| (*seed, job)))
-        {
-            // What is held to the demand of another run is made where that run is.
-            if let Some(key) = runs::key_of(job, seed).filter(|key| !runs::has(key)) {
-                found.push(json!({ "key": key, "variant": job.name, "seed": seed }));
-            }
-        }
+        found = lacking(jobs, seeds);
         ended = true;
         Err(run::Error::Engine {
             variant: String::new(),
@@ -69,14 +68,70 @@ pub(crate) fn missing(wanted: &Wanted) -> Result<Value, Failure> {
             reason: String::from("runs of this step are still to be made"),
         })
     };
+    let (chosen, likely) = (place.plan.chosen.clone(), place.likely()?);
     match studied(wanted, plan, &mut step) {
         Err(error) if !ended => Err(error.into()),
-        _ => Ok(json!({ "runs": found, "more": !(wanted.preview && steps == STEPS_OF_PREVIEW) })),
+        _ => Ok(json!({
+            "runs": found, "likely": likely, "more": !(wanted.preview && steps == STEPS_OF_PREVIEW),
+            "chosen": chosen, "expected_s": expected_s,
+        })),
     }
 }
 
 /// The baseline, and the variants.
 const STEPS_OF_PREVIEW: u32 = 2;
+
+/// Those of these runs that are not here: `{key, variant, seed}`.
+fn lacking(jobs: &[Job], seeds: &[u64]) -> Vec<Value> {
+    let mut found = Vec::new();
+    for (seed, job) in seeds
+        .iter()
+        .flat_map(|seed| jobs.iter().map(move |job| (*seed, job)))
+    {
+        // What is held to the demand of another run is made where that run is.
+        if let Some(key) = runs::key_of(job, seed).filter(|key| !runs::has(key)) {
+            found.push(json!({ "key": key, "variant": job.name, "seed": seed }));
+        }
+    }
+    found
+}
+
+/// A plan whose queue mechanisms have their places.
+struct Placed {
+    plan: Plan,
+    /// Whether not all runs of the baseline are here that the places follow from, yet something is known.
+    guessed: bool,
+}
+
+/// Where queues stood in the last comparison, and the file.
+static STOOD: Mutex<Option<(String, Vec<usize>)>> = Mutex::new(None);
+
+impl Placed {
+    fn of(wanted: &Wanted, plan: &Plan) -> Placed {
+        let runs = described(&plan.jobs(), &plan.seeds);
+        let mut plan = plan.clone().with_standing(&runs);
+        let mut stood = STOOD.lock().unwrap_or_else(PoisonError::into_inner);
+        if !runs.is_empty() {
+            *stood = Some((wanted.scenario.toml.clone(), plan.chosen.clone()));
+        }
+        let before = stood.as_ref().filter(|(toml, chosen)| {
+            *toml == wanted.scenario.toml && chosen.iter().all(|&place| place < plan.places.len())
+        });
+        let guessed = runs.len() < plan.seeds.len() && before.is_some();
+        if let Some((_, chosen)) = before.filter(|_| runs.is_empty()) {
+            plan.chosen.clone_from(chosen);
+        }
+        Placed { plan, guessed }
+    }
+
+    fn likely(self) -> Result<Vec<Value>, Failure> {
+        if !self.guessed {
+            return Ok(Vec::new());
+        }
+        let plan = self.plan.with_variants()?;
+        Ok(lacking(&plan.jobs()[1..], &plan.seeds))
+    }
+}
 
 /// Makes a run: `{key}`, and its record.
 pub(crate) fn make(
@@ -90,7 +145,7 @@ pub(crate) fn make(
     };
     let spec = spec.ok_or_else(|| {
         Failure::new(format!(
-            "`{}` with seed {} follows from runs that are not here",
+            "`{}` with seed {} follows from more than the scenario",
             task.variant, task.seed
         ))
     })?;
@@ -102,42 +157,80 @@ pub(crate) fn make(
     Ok((json!({ "key": task.key }), record))
 }
 
-/// Jobs of the comparison that a task belonged to last: planning them takes longer than many a run.
-static PLANNED: Mutex<Option<(Wanted, Vec<Job>)>> = Mutex::new(None);
+/// What was planned for tasks of the last comparison: planning takes longer than many a run.
+static PLANNED: Mutex<Option<Planned>> = Mutex::new(None);
 
-/// What a task runs, if its comparison was planned for a task before.
-fn planned_before(task: &Task) -> Option<Spec> {
-    let planned = PLANNED.lock().unwrap_or_else(PoisonError::into_inner);
-    let (of, jobs) = planned.as_ref()?;
-    if *of != task.of {
-        return None;
-    }
-    spec_of(jobs, task)
+struct Planned {
+    scenario: Described,
+    chosen: Vec<usize>,
+    jobs: Vec<Job>,
 }
 
-/// What a task runs, by planning its comparison as far as needed: the baseline, the variants, and each variant at one place alone. `None`:
-/// it follows from runs that are not here.
+/// What a task runs, if its variant was planned for a task before.
+fn planned_before(task: &Task) -> Option<Spec> {
+    let planned = PLANNED.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |planned: &&Planned| planned.scenario == task.scenario && planned.chosen == task.chosen;
+    spec_of(&planned.as_ref().filter(same)?.jobs, task)
+}
+
+/// What a task runs, by planning its variant. `None`: it does not follow from scenario and places alone.
 fn planned(task: &Task) -> Result<Option<Spec>, Failure> {
-    let (scenario, _files) = task.of.scenario.scenario()?;
-    let plan = Plan::baseline(scenario, &task.of.choice())?;
-    let mut jobs = plan.jobs();
-    let mut spec = spec_of(&jobs, task);
-    if spec.is_none() {
-        let runs = described(&jobs, &plan.seeds);
-        let mut plan = plan.with_baseline(&runs)?;
-        jobs = plan.jobs();
-        spec = spec_of(&jobs, task);
-        if spec.is_none() {
-            let wholes: Vec<String> = plan.variants.iter().map(|variant| variant.name.clone()).collect();
-            for whole in wholes {
-                plan.add_parts(&whole);
-            }
-            jobs = plan.jobs();
-            spec = spec_of(&jobs, task);
+    let jobs = plan_of(&task.scenario, &task.variant, &task.chosen, None)?.jobs();
+    let spec = spec_of(&jobs, task);
+    let mut planned = PLANNED.lock().unwrap_or_else(PoisonError::into_inner);
+    match &mut *planned {
+        Some(planned) if planned.scenario == task.scenario && planned.chosen == task.chosen => {
+            planned.jobs.extend(jobs);
+        }
+        planned => {
+            *planned = Some(Planned {
+                scenario: task.scenario.clone(),
+                chosen: task.chosen.clone(),
+                jobs,
+            });
         }
     }
-    *PLANNED.lock().unwrap_or_else(PoisonError::into_inner) = Some((task.of.clone(), jobs));
     Ok(spec)
+}
+
+/// The plan of a variant with queue mechanisms at these places: the baseline, the variant and, where it is a part of another, that and its parts.
+pub(crate) fn plan_of(
+    described: &Described,
+    variant: &str,
+    chosen: &[usize],
+    seed: Option<u64>,
+) -> Result<Plan, Failure> {
+    let (scenario, _files) = described.scenario()?;
+    let named = scenario.variants().iter().any(|own| own.name == variant);
+    let whole = match named || variant == BASELINE {
+        true => variant,
+        false => whole_of(variant),
+    };
+    let choice = Choice {
+        only: Vec::from_iter((variant != BASELINE).then(|| whole.to_owned())),
+        seed,
+        seeds: Some(1),
+        ..Choice::default()
+    };
+    let mut plan = Plan::baseline(scenario, &choice)?;
+    if variant == BASELINE {
+        return Ok(plan);
+    }
+    if chosen.iter().all(|&place| place < plan.places.len()) {
+        plan.chosen = chosen.to_vec();
+    }
+    let mut plan = plan.with_variants()?;
+    if whole != variant {
+        plan.add_parts(whole);
+    }
+    Ok(plan)
+}
+
+/// Of which variant this one is a part, by its name.
+fn whole_of(variant: &str) -> &str {
+    let part = variant.strip_suffix(" only");
+    let whole = part.and_then(|part| part.split_once(" at ").or_else(|| part.split_once(" on ")));
+    whole.map_or(variant, |(whole, _)| whole)
 }
 
 /// The runs of the baseline that are here.

@@ -46,13 +46,23 @@ impl Wanted {
     /// What is likely to be run, if it fits into memory.
     fn likely(&self) -> Result<Plan, Failure> {
         let (scenario, _files) = self.scenario.scenario()?;
-        let title = scenario.title().to_owned();
         let plan = Plan::compare(scenario, &self.choice())?;
-        if !plan.waits() {
-            return Err(Failure::new(nothing_waits(&title)));
-        }
+        ranked(&plan)?;
         fits(&plan.jobs(), plan.seeds.len()).map_err(Failure::new)?;
         Ok(plan)
+    }
+
+    /// Refuses a comparison with this baseline in which nothing waits, or whose runs do not fit into memory.
+    pub(crate) fn possible(&self, baseline: &Plan) -> Result<(), Failure> {
+        ranked(baseline)?;
+        // A variant keeps as much as the baseline, since it has the same traffic.
+        let jobs: Vec<Job> = baseline
+            .jobs()
+            .into_iter()
+            .cycle()
+            .take(1 + self.only.len())
+            .collect();
+        fits(&jobs, baseline.seeds.len()).map_err(Failure::new)
     }
 
     /// The command that gives the same result.
@@ -71,6 +81,14 @@ impl Wanted {
             command.push_str(&format!(" --budget {budget}"));
         }
         command
+    }
+}
+
+/// Refuses what cannot be ranked.
+fn ranked(plan: &Plan) -> Result<(), Failure> {
+    match plan.waits() {
+        true => Ok(()),
+        false => Err(Failure::new(nothing_waits(plan.scenario.title()))),
     }
 }
 
@@ -108,9 +126,9 @@ pub(crate) fn compare(
     stop: &AtomicBool,
     progress: &(dyn Fn(&Value) + Sync),
 ) -> Result<Value, Failure> {
-    drop(wanted.likely()?);
     let (scenario, _files) = wanted.scenario.scenario()?;
     let plan = Plan::baseline(scenario, &wanted.choice())?;
+    wanted.possible(&plan)?;
     let options = Options::default();
     let engine = simulated(progress);
     let command = wanted.command();
@@ -134,6 +152,7 @@ pub(crate) fn compare(
         "command": command,
         "page": parts::of(&study.comparison),
         "computed": study.batch.computed,
+        "chosen": study.plan.chosen,
     }))
 }
 
@@ -171,7 +190,8 @@ pub(crate) fn simulated<'a>(
 fn first_pass(plan: Plan, command: &str, run: &mut Runner<'_>) -> Result<Study, StudyError> {
     let mut batch = run("as described", &plan.jobs(), &plan.seeds)?;
     let described = batch.runs.first().cloned().unwrap_or_default();
-    let plan = plan.with_baseline(&described)?;
+    let mut plan = plan.with_baseline(&described)?;
+    plan.brief = true;
     if !batch.interrupted {
         let variants = run("variants", &plan.jobs()[1..], &plan.seeds)?;
         batch.computed += variants.computed;

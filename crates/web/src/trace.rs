@@ -2,21 +2,24 @@
 
 use crate::failure::Failure;
 use crate::scenario::Described;
+use crate::shared::plan_of;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::{Packet, Segment};
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::time::{Duration, Instant};
-use fleetfoot_lab::compare::{Choice, Plan, unknown_variant};
+use fleetfoot_lab::compare::{BASELINE, Plan, unknown_variant};
 use fleetfoot_lab::report::diagram::Diagram;
 use fleetfoot_lab::report::waits::Waits;
-use fleetfoot_lab::run::observe;
+use fleetfoot_lab::result::RunData;
+use fleetfoot_lab::run::{observe, simulate};
 use fleetfoot_lab::scenario::Resolved;
 use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::spec::LinkIndex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A run that is wanted over time.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,6 +29,9 @@ pub struct Wanted {
     pub scenario: Described,
     /// The variant or mechanism; `as described` is the scenario as it stands.
     pub variant: String,
+    /// Indices of the places that queue mechanisms are applied to; `None`: where queues stand.
+    #[serde(default)]
+    pub chosen: Option<Vec<usize>>,
     /// Seed; `None`: the scenario's first.
     #[serde(default)]
     pub seed: Option<u64>,
@@ -45,49 +51,63 @@ const BINS: usize = 400;
 
 /// `{waits, group, number, connections, diagram}`.
 pub(crate) fn trace(wanted: &Wanted, stop: &AtomicBool) -> Result<Value, Failure> {
-    let (scenario, _files) = wanted.scenario.scenario()?;
-    let choice = Choice {
-        single: Some(wanted.variant.clone()),
-        seed: wanted.seed,
-        seeds: Some(1),
-        ..Choice::default()
-    };
-    let names = scenario.variant_names();
-    // As in a comparison: where queues stand in the baseline, there the mechanism is.
-    let Some(plan) = placed(scenario, wanted, &choice)? else {
-        return Err(Failure::new(unknown_variant(&wanted.variant, &names)));
-    };
-    let index = plan
+    let plan = placed(wanted, stop)?;
+    let found = plan
         .variants
         .iter()
-        .position(|variant| variant.name == wanted.variant)
-        .unwrap_or(0);
-    let resolved = &plan.variants[index].resolved;
+        .find(|variant| variant.name == wanted.variant);
+    let Some(variant) = found else {
+        let reason = plan.inapplicable.first().map(|entry| entry.reason.as_str());
+        let name = &wanted.variant;
+        return Err(Failure::new(match reason {
+            Some(reason) => format!("`{name}` does not apply here: {reason}"),
+            None => unknown_variant(name, &plan.scenario.variant_names()),
+        }));
+    };
+    let resolved = &variant.resolved;
     let spec = resolved.spec(plan.seeds.first().copied().unwrap_or(0));
     if spec.world.is_real() {
         return Err(Failure::new("what the kernel plays cannot be looked into"));
     }
+    let asked = match &wanted.group {
+        Some(name) => {
+            let group = resolved.groups.iter().position(|group| group.name == *name);
+            Some(group.ok_or_else(|| Failure::new(format!("no group is called \"{name}\"")))?)
+        }
+        None => None,
+    };
+    // Which connection is drawn follows from the run where it is not said.
+    let drawn = |(group, number): (usize, u32)| Diagram::new(resolved, group as u32, number);
     let mut seen = (Waits::new(resolved, BINS), Connections::new(resolved));
-    observe(&spec, stop, &mut seen).map_err(Failure::new)?;
+    let known = match asked.zip(wanted.number) {
+        Some(place) => {
+            let mut all = (seen, drawn(place));
+            observe(&spec, stop, &mut all).map_err(Failure::new)?;
+            seen = all.0;
+            Some((place, all.1))
+        }
+        None => {
+            observe(&spec, stop, &mut seen).map_err(Failure::new)?;
+            None
+        }
+    };
     let (waits, connections) = seen;
-    let group = match &wanted.group {
-        Some(name) => resolved.groups.iter().position(|group| group.name == *name),
-        None => connections.interesting(),
+    let ((group, number), diagram) = match known {
+        Some(known) => known,
+        None => {
+            let Some(group) = asked.or_else(|| connections.interesting()) else {
+                return Ok(
+                    json!({ "waits": waits.to_json(resolved), "groups": [], "connections": [], "diagram": null }),
+                );
+            };
+            let number = wanted.number.or_else(|| connections.worth_drawing(group));
+            let place = (group, number.unwrap_or(0));
+            let over = AtomicBool::new(false);
+            let mut seen = (drawn(place), Ending::new(place, &over));
+            observe(&spec, &over, &mut seen).map_err(Failure::new)?;
+            (place, seen.0)
+        }
     };
-    let Some(group) = group else {
-        return match &wanted.group {
-            Some(name) => Err(Failure::new(format!("no group is called \"{name}\""))),
-            None => Ok(
-                json!({ "waits": waits.to_json(resolved), "groups": [], "connections": [], "diagram": null }),
-            ),
-        };
-    };
-    let number = wanted
-        .number
-        .or_else(|| connections.worth_drawing(group))
-        .unwrap_or(0);
-    let mut diagram = Diagram::new(resolved, group as u32, number);
-    observe(&spec, stop, &mut diagram).map_err(Failure::new)?;
     Ok(json!({
         "waits": waits.to_json(resolved),
         "groups": connections.groups(),
@@ -98,42 +118,63 @@ pub(crate) fn trace(wanted: &Wanted, stop: &AtomicBool) -> Result<Value, Failure
     }))
 }
 
-/// The plan in which the wanted variant stands as a comparison applies it.
-fn placed(
-    scenario: fleetfoot_lab::scenario::Scenario,
-    wanted: &Wanted,
-    single: &Choice,
-) -> Result<Option<Plan>, Failure> {
-    if wanted.variant == fleetfoot_lab::compare::BASELINE {
-        return Ok(Plan::single(scenario, single)?);
+/// The plan in which the wanted variant stands as a comparison applies it: where queues stand in the baseline, there the mechanism is.
+fn placed(wanted: &Wanted, stop: &AtomicBool) -> Result<Plan, Failure> {
+    let described = &wanted.scenario;
+    let plan = |variant: &str, chosen: &[usize]| plan_of(described, variant, chosen, wanted.seed);
+    if wanted.variant == BASELINE {
+        return plan(BASELINE, &[]);
     }
-    let choice = Choice {
-        single: None,
-        only: vec![wanted.variant.clone()],
-        ..single.clone()
-    };
-    let plan = Plan::baseline(scenario.clone(), &choice)?;
-    let jobs = plan.jobs();
-    let Some((job, seed)) = jobs.first().zip(plan.seeds.first()) else {
-        return Ok(None);
-    };
-    let spec = fleetfoot_sim::spec::Spec {
-        seed: *seed,
-        ..job.spec.clone()
-    };
-    let output = crate::runs::get(&spec, || {
-        fleetfoot_lab::run::simulate(&spec, &AtomicBool::new(false))
-    })
-    .map_err(Failure::new)?;
-    let run = fleetfoot_lab::result::RunData {
-        seed: *seed,
-        output: std::sync::Arc::new(output),
-    };
-    let plan = plan.with_baseline(&[run])?;
-    if plan.variants.iter().any(|variant| variant.name == wanted.variant) {
-        return Ok(Some(plan));
+    if let Some(chosen) = &wanted.chosen {
+        return plan(&wanted.variant, chosen);
     }
-    Ok(Plan::single(scenario, single)?)
+    let baseline = plan(BASELINE, &[])?;
+    let seed = baseline.seeds.first().copied().unwrap_or(0);
+    let spec = baseline.described.spec(seed);
+    let output = crate::runs::get(&spec, || simulate(&spec, stop)).map_err(Failure::new)?;
+    let run = RunData {
+        seed,
+        output: Arc::new(output),
+    };
+    plan(&wanted.variant, &baseline.with_standing(&[run]).chosen)
+}
+
+/// Ends a run when a connection is over, of which more is not wanted.
+struct Ending<'a> {
+    group: u32,
+    number: u32,
+    opened: u32,
+    data: Option<FlowId>,
+    over: &'a AtomicBool,
+}
+
+impl Ending<'_> {
+    fn new((group, number): (usize, u32), over: &AtomicBool) -> Ending<'_> {
+        Ending {
+            group: group as u32,
+            number,
+            opened: 0,
+            data: None,
+            over,
+        }
+    }
+}
+
+impl Observer for Ending<'_> {
+    fn on_app(&mut self, _now: Instant, event: &AppEvent) {
+        match *event {
+            AppEvent::Opened { group, data, .. } if group == self.group => {
+                if self.opened == self.number {
+                    self.data = Some(data);
+                }
+                self.opened += 1;
+            }
+            AppEvent::Closed { data } if self.data == Some(data) => {
+                self.over.store(true, Ordering::Relaxed);
+            }
+            AppEvent::Opened { .. } | AppEvent::Closed { .. } | AppEvent::Relayed { .. } => {}
+        }
+    }
 }
 
 /// The connections of every group of a run.

@@ -122,6 +122,12 @@ fn a_comparison_is_ranked_and_more_seeds_run_only_what_is_new() {
     assert_eq!(document["variants"][0]["name"], "as described");
     let rows = all["page"]["ranking"]["first"].as_array().expect("a list");
     assert_eq!(rows.len(), 2);
+    // What is left out of a preview is not shown.
+    let preview = wanted(3, true);
+    assert!(preview["json"].is_null());
+    for part in ["charts", "ranking", "described", "pareto", "seeds"] {
+        assert_eq!(preview["page"][part], all["page"][part], "{part}");
+    }
     let charts = first["page"]["charts"].as_array().expect("a list");
     let distribution = charts
         .iter()
@@ -153,6 +159,44 @@ fn a_run_is_shown_over_time_and_packet_by_packet() {
     assert_eq!(same["number"], number);
     let told = asked(&json!({ "do": "trace", "scenario": small(&[]), "variant": "fq-cobbel" }));
     assert!(told["error"]["message"].is_string(), "{told}");
+
+    // Where the connection is known beforehand, one run shows all; else the second one ends with the connection.
+    let again = answered(
+        &json!({ "do": "trace", "scenario": small(&[]), "variant": "as described", "group": "pages", "number": number }),
+    );
+    assert_eq!(again, traced);
+    // Where places are known, no run of the baseline says where queues stand.
+    let wanted =
+        json!({ "do": "missing", "scenario": small(&[]), "only": ["fq-codel"], "seeds": 1, "preview": true });
+    let placed = answered(
+        &json!({ "do": "trace", "scenario": small(&[]), "variant": "fq-codel", "group": "pages", "number": number, "chosen": answered(&wanted)["chosen"] }),
+    );
+    assert_eq!(placed, same);
+}
+
+/// A name of the ranked table can be looked into, a mechanism at one place alone too.
+#[test]
+fn each_row_of_the_ranking_can_be_looked_into() {
+    // With an upload queues stand on both ways.
+    let toml = SMALL.replace("seeds = 3", "seeds = 10");
+    let toml = format!("{toml}\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\n");
+    let scenario = json!({ "name": "both.toml", "toml": toml });
+    let compared = answered(
+        &json!({ "do": "compare", "scenario": scenario, "only": ["fq-codel", "pie"], "seeds": 10, "budget": 0 }),
+    );
+    let ranking = &compared["page"]["ranking"];
+    let rows = ["first", "rest"].map(|part| ranking[part].as_array().expect("a list"));
+    let names: Vec<&Value> = rows.into_iter().flatten().map(|row| &row["name"]).collect();
+    assert!(
+        names.iter().any(|name| name.to_string().contains(" only")),
+        "{names:?}"
+    );
+    for name in names {
+        let traced = answered(
+            &json!({ "do": "trace", "scenario": scenario, "variant": name, "chosen": compared["chosen"] }),
+        );
+        assert!(traced["diagram"].is_object(), "{name}");
+    }
 }
 
 #[test]
@@ -259,6 +303,7 @@ fn what_is_no_capture_is_told_in_the_words_of_the_program() {
 #[test]
 fn runs_can_be_made_elsewhere_and_handed_over() {
     let quiet = AtomicBool::new(false);
+    let not_here = |answer: &str| answer.contains("follows from more than the scenario");
     let scenario = small(&["network.bottleneck.rate=3.5 Mbit/s"]);
     let wanted = |more: Value| {
         let mut request =
@@ -268,34 +313,51 @@ fn runs_can_be_made_elsewhere_and_handed_over() {
         }
         request
     };
-    let task = |run: &Value, key: &Value| json!({ "do": "make", "of": wanted(json!({})), "variant": run["variant"], "seed": run["seed"], "key": key });
-    let missing = || {
-        let told = answered(&wanted(json!({ "do": "missing" })));
-        told["runs"].as_array().expect("a list").clone()
+    let task = |run: &Value, key: &Value, chosen: &Value| json!({ "do": "make", "scenario": scenario, "chosen": chosen, "variant": run["variant"], "seed": run["seed"], "key": key });
+    let missing = || answered(&wanted(json!({ "do": "missing" })));
+    let runs = |told: &Value, of: &str| told[of].as_array().expect("a list").clone();
+    let made = |run: &Value, chosen: &Value| {
+        let elsewhere = task(run, &json!("another 1"), chosen);
+        assert!(not_here(&asked(&elsewhere).to_string()));
+        let request = task(run, &run["key"], chosen).to_string();
+        let (answer, record) = call_with_record(&request, &[], &quiet, &|_| ());
+        assert!(
+            answer.starts_with("{\"answer\"") && record.len() > 100,
+            "{answer}"
+        );
+        let keep = json!({ "do": "keep", "key": run["key"] }).to_string();
+        let cut = call(&keep, &record[..record.len() / 2], &quiet, &|_| ());
+        assert!(cut.contains("no record of a run"), "{cut}");
+        let kept = call(&keep, &record, &quiet, &|_| ());
+        assert!(kept.starts_with("{\"answer\""), "{kept}");
     };
-    let not_here = |answer: &str| answer.contains("follows from runs that are not here");
-    // The baseline, then both variants, with two seeds each.
-    for count in [2, 4] {
-        let runs = missing();
-        assert_eq!(runs.len(), count, "{runs:?}");
-        for run in runs {
-            assert!(not_here(&asked(&task(&run, &json!("another 1"))).to_string()));
-            let request = task(&run, &run["key"]).to_string();
-            let (answer, record) = call_with_record(&request, &[], &quiet, &|_| ());
-            assert!(
-                answer.starts_with("{\"answer\"") && record.len() > 100,
-                "{answer}"
-            );
-            let keep = json!({ "do": "keep", "key": run["key"] }).to_string();
-            let cut = call(&keep, &record[..record.len() / 2], &quiet, &|_| ());
-            assert!(cut.contains("no record of a run"), "{cut}");
-            let kept = call(&keep, &record, &quiet, &|_| ());
-            assert!(kept.starts_with("{\"answer\""), "{kept}");
-        }
+    // The baseline with two seeds.
+    let first = missing();
+    assert_eq!(runs(&first, "runs").len(), 2, "{first}");
+    made(&first["runs"][0], &first["chosen"]);
+    // One of them says where queues are likely to stand, and so what will be wanted.
+    let second = missing();
+    assert_eq!(
+        (runs(&second, "runs").len(), runs(&second, "likely").len()),
+        (1, 4),
+        "{second}"
+    );
+    made(&second["runs"][0], &second["chosen"]);
+    // Both variants with two seeds.
+    let third = missing();
+    assert_eq!(
+        (&third["runs"], &third["likely"]),
+        (&second["likely"], &json!([]))
+    );
+    for run in runs(&third, "runs") {
+        made(&run, &third["chosen"]);
     }
     // The same with jitter, which only the engine that ranks can make.
-    for run in missing() {
-        assert!(not_here(&asked(&task(&run, &run["key"])).to_string()));
+    let last = missing();
+    for run in runs(&last, "runs") {
+        assert!(not_here(
+            &asked(&task(&run, &run["key"], &last["chosen"])).to_string()
+        ));
     }
     let compared = answered(&wanted(json!({ "do": "compare" })));
     let document: Value = serde_json::from_str(compared["json"].as_str().expect("a text")).expect("JSON");

@@ -52,7 +52,8 @@ export class Controls {
   readonly element = h("div", { class: "fields" });
   private fields: Field[] = [];
 
-  constructor(private readonly changed: () => void) {}
+  /** `changed` is called with whether it may go on moving. */
+  constructor(private readonly changed: (moving: boolean) => void) {}
 
   show(checked: Checked, moved: Moved) {
     this.fields = checked.controls.map((control) => this.one(control, moved)).filter((one): one is Field => one !== null);
@@ -78,14 +79,14 @@ export class Controls {
         if (!(factor > 0)) return made.fail("a factor is wanted, such as × 2");
         made.fail(null);
         moved.load = factor;
-        this.changed();
+        this.changed(text === null);
       });
       return { ...made, paths: (control.values ?? []).map((value) => value.path) };
     }
-    const put = (text: string) => {
+    const put = (text: string, moving: boolean) => {
       if (text === control.value) moved.set.delete(control.path);
       else moved.set.set(control.path, text);
-      this.changed();
+      this.changed(moving);
     };
     const now = moved.set.get(control.path) ?? control.value;
     if (control.kind === "rtt") {
@@ -99,12 +100,12 @@ export class Controls {
       const at = (delay: number) => Math.log2(Math.max(delay, least) / least);
       const delay = (position: number) => least * 2 ** position;
       const made = field(control.label, told(current), at(current), { low: 0, high: at(own * RANGE), step: 0.05, told: (position) => told(delay(position)) }, (position, text) => {
-        if (text === null) return put(`${short(delay(position) * 1e6)} us`);
+        if (text === null) return put(`${short(delay(position) * 1e6)} us`, true);
         const wanted = time(text);
         if (wanted === null) return made.fail("a time with its unit is wanted, such as 40 ms");
         if (wanted < rest) return made.fail(`the other links alone take ${seconds(rest)}`);
         made.fail(null);
-        put(`${short((wanted - rest) / ways * 1e6)} us`);
+        put(`${short((wanted - rest) / ways * 1e6)} us`, false);
       });
       return { ...made, paths: [control.path] };
     }
@@ -117,7 +118,7 @@ export class Controls {
       const value = base.number * 2 ** position;
       return position === 0 ? control.value : `${whole ? Math.max(1, Math.round(value)) : short(value)} ${base.unit}`;
     };
-    const made = field(control.label, now, Math.max(-limit, Math.min(limit, at)), { low: -limit, high: limit, step: 0.125, told }, (position, text) => put(text ?? told(position)));
+    const made = field(control.label, now, Math.max(-limit, Math.min(limit, at)), { low: -limit, high: limit, step: 0.125, told }, (position, text) => put(text ?? told(position), text === null));
     return { ...made, paths: [control.path] };
   }
 }

@@ -10,7 +10,7 @@ import { opened, packed, type Shared } from "./share";
 import { Side } from "./side";
 import type { Hello, Opened, Trouble } from "./types";
 
-/** After the last change, so long (ms) until the comparison begins. */
+/** After the last move of a slider, so long (ms) until the comparison begins. */
 const PAUSE = 50;
 
 const root = document.documentElement;
@@ -36,8 +36,8 @@ let pending: ReturnType<typeof setTimeout> | undefined;
 const message = byId("message");
 const text = byId<HTMLTextAreaElement>("text");
 const examples = byId<HTMLSelectElement>("example");
-const controls = new Controls(() => changed());
-const choice = new Choice(() => changed());
+const controls = new Controls((moving) => changed(moving ? PAUSE : 0));
+const choice = new Choice(() => changed(0));
 byId("controls").append(controls.element);
 byId("mechanisms").append(choice.element);
 
@@ -63,9 +63,9 @@ function tell(trouble: Trouble | null) {
   if (trouble.line && trouble.file === sides[active]?.file.name) byId<HTMLDetailsElement>("edit").open = true;
 }
 
-function changed() {
+function changed(pause: number) {
   clearTimeout(pending);
-  pending = setTimeout(() => { void sides[active].run(); void remember(); }, PAUSE);
+  pending = setTimeout(() => { void sides[active].run(); void remember(); }, pause);
 }
 
 async function remember() {

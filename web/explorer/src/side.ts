@@ -1,6 +1,6 @@
 // One setting and what was found for it.
 
-import { BASELINE, type Crew, type Missing } from "./crew";
+import { BASELINE, type Crew, type Missing, type Request } from "./crew";
 import { about, h, type Child } from "./page";
 import { Refused, Stopped, type Engine } from "./engine";
 import { settings, type Moved } from "./controls";
@@ -21,6 +21,9 @@ const BETWEEN = 250;
 
 /** A whole comparison that takes longer (s) is begun only when the reader says so. */
 const LONG = 60;
+
+/** So long (ms) a first run may take before the engine that ranks estimates how long runs take. */
+const SAMPLE = 150;
 
 /** The first look takes longer than this (s): say so before it begins. */
 const LONG_LOOK = 10;
@@ -50,8 +53,8 @@ export class Side {
   /** The step that is shown, and the last one. */
   private step: Look = { only: [], seeds: 0, preview: true };
   private whole: Look = this.step;
-  /** How long (s) a run took, and how long it was expected to. */
-  private pace: { run_s: number; expected_s: number } | null = null;
+  /** How long (s) a run took with the last setting. */
+  private run_s: number | null = null;
 
   constructor(private readonly engine: Engine, private readonly looker: Engine, private readonly crew: Crew | null, readonly title: string, private readonly trouble: (trouble: Trouble | null) => void) {
     this.element.append(this.status, this.body);
@@ -114,7 +117,7 @@ export class Side {
     }
   }
 
-  private request({ only, seeds, preview }: Look) {
+  private request({ only, seeds, preview }: Look): Request {
     return { scenario: this.described(), only, seeds, budget: 0, preview };
   }
 
@@ -131,25 +134,33 @@ export class Side {
     try {
       if (!chosen.length) throw new Refused({ message: "choose at least one mechanism to compare with", text: "", file: "", line: 0, column: 0, key: "", help: [], memory: false });
       const pass = this.request({ ...this.whole, preview: true });
-      const { runs } = await this.engine.ask<Missing>({ do: "missing", ...pass });
-      if (turn !== this.turn) return;
-      const baseline = runs.some((run) => run.variant === BASELINE);
       // The variant in view first; of a place alone that whose part it is.
       const inView = (name: string) => name === this.shown || this.shown.startsWith(`${name} at `) || this.shown.startsWith(`${name} on `);
-      const missing = chosen.filter((name) => baseline || runs.some((run) => run.variant === name)).sort((one, other) => Number(inView(other)) - Number(inView(one)));
-      let looks = [this.whole], expected_s = 0;
+      const order = [...chosen].sort((one, other) => Number(inView(other)) - Number(inView(one)));
+      const ask = (only: string[]) => this.engine.ask<Missing>({ do: "missing", ...pass, only });
+      const wanted = await ask(order.slice(0, 1));
+      if (turn !== this.turn) return;
+      const baseline = wanted.runs.some((run) => run.variant === BASELINE);
+      if (baseline) this.crew?.begin(wanted, pass);
+      const lacking = baseline ? [] : (await ask(chosen)).runs.map((run) => run.variant);
+      if (turn !== this.turn) return;
+      const missing = order.filter((name) => baseline || lacking.includes(name));
+      let looks = [this.whole];
       if (missing.length) {
-        // The runs of the baseline begin while the engine that ranks estimates how long all of it takes.
-        if (baseline) this.crew?.begin(runs, pass);
-        const estimate = await this.engine.ask<Estimate>({ do: "estimate", ...pass, seeds: 1 });
-        if (turn !== this.turn) return;
-        if (estimate.seconds !== null && estimate.seconds > LONG_LOOK) {
-          this.crew?.stop();
-          await this.agreed(`One seed of ${estimate.variants} variants takes about ${about(estimate.seconds)} here.`, turn);
+        let run_s = baseline ? null : this.run_s;
+        if (baseline && this.crew) {
+          run_s = await this.crew.sample(SAMPLE);
+          if (turn !== this.turn) return;
         }
-        // What it took before tells more than how long a part of a run takes while others are made.
-        expected_s = estimate.seconds === null ? 0 : estimate.seconds / estimate.variants;
-        const run_s = this.pace ? this.pace.run_s * (expected_s > 0 && this.pace.expected_s > 0 ? expected_s / this.pace.expected_s : 1) : expected_s;
+        if (run_s === null) {
+          const estimate = await this.engine.ask<Estimate>({ do: "estimate", ...pass, seeds: 1 });
+          if (turn !== this.turn) return;
+          if (estimate.seconds !== null && estimate.seconds > LONG_LOOK) {
+            this.crew?.stop();
+            await this.agreed(`One seed of ${estimate.variants} variants takes about ${about(estimate.seconds)} here.`, turn);
+          }
+          run_s = estimate.seconds === null ? 0 : estimate.seconds / estimate.variants;
+        }
         looks = looksOf(chosen, missing, baseline, seeds, run_s);
       }
       let computed = 0, took = 0, asked = false;
@@ -166,10 +177,11 @@ export class Side {
         const progress = (progress: Progress) => this.progress(progress, look, turn);
         await this.crew?.prepare(this.request(look), progress);
         if (turn !== this.turn) return;
-        // The next runs are made while these are ranked and shown.
-        if (looks[index + 1]) this.crew?.ahead(this.request(looks[index + 1])).catch(() => undefined);
         const begin = performance.now();
-        const compared = await this.engine.ask<Compared>({ do: "compare", ...this.request(look) }, progress);
+        const comparing = this.engine.ask<Compared>({ do: "compare", ...this.request(look) }, progress);
+        // The next runs are made while these are shown.
+        if (looks[index + 1]) this.crew?.ahead(this.request(looks[index + 1])).catch(() => undefined);
+        const compared = await comparing;
         if (turn !== this.turn) return;
         computed += compared.computed;
         took += (performance.now() - begin) / 1e3;
@@ -178,8 +190,7 @@ export class Side {
         this.show();
         if (index === 0 || (!look.preview && this.looked !== this.shown)) void this.look();
       }
-      const measured_s = run_s();
-      if (measured_s !== null && missing.length) this.pace = { run_s: measured_s, expected_s };
+      this.run_s = run_s() ?? this.run_s;
       this.done();
     } catch (error) {
       this.fail(error, turn);
@@ -307,7 +318,7 @@ export class Side {
     const turn = this.turn;
     this.looked = this.shown;
     try {
-      const ask = (variant: string, connection: { group?: string; number?: number }) => this.looker.ask<Traced>({ do: "trace", scenario: this.described(), variant, ...connection });
+      const ask = (variant: string, connection: { group?: string; number?: number }) => this.looker.ask<Traced>({ do: "trace", scenario: this.described(), variant, chosen: this.compared?.chosen, ...connection });
       const before = await ask(BASELINE, this.connection);
       const same = { group: before.group, number: before.number };
       const after = this.shown && this.shown !== BASELINE ? await ask(this.shown, same) : null;

@@ -62,8 +62,8 @@ export interface Page {
   charts: Chart[];
   seeds: string;
 }
-/** Only the last step of a comparison has the document as text. */
-export interface Compared { json: string | null; command: string; page: Page; computed: number }
+/** Only the last step of a comparison has the document as text. `chosen` are the places of queue mechanisms. */
+export interface Compared { json: string | null; command: string; page: Page; computed: number; chosen: number[] }
 
 export interface Wait { name: string; direction: string; label: string | null; bin_s: number; mean_s: (number | null)[]; most_s: (number | null)[]; dropped: number[] }
 export interface Arrow { sent_s: number; arrived_s: number | null; dropped_s: number | null; back: boolean; what: string; label: string }

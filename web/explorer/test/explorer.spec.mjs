@@ -222,6 +222,23 @@ test("a capture becomes the scenario that the program makes of it", { skip }, as
   await context.close();
 });
 
+test("every row of the table can be looked into, also a mechanism at one place alone", { skip }, async () => {
+  const { context, page, problems } = await open();
+  await small(page);
+  // With an upload queues stand on both ways.
+  await page.locator("#edit").evaluate((details) => { details.open = true; });
+  await page.locator("#text").fill(`${SMALL.replace("A short line", "Both ways").replace("seeds = 3", "seeds = 10")}\n[[traffic]]\nname = "upload"\nkind = "bulk"\ndirection = "up"\n`);
+  await page.locator("#apply").click();
+  await page.waitForFunction(() => document.querySelector(".eyebrow")?.textContent.includes("Both ways"));
+  await ready(page);
+  const name = await page.locator("tr.part button.name").first().textContent();
+  await page.locator("tr.part button.name").first().click();
+  await page.waitForFunction((name) => [...document.querySelectorAll("section.card")].some((card) => card.querySelector(".sequence") && card.textContent.includes(name)), name);
+  assert.equal(await page.getByText("cannot be shown").count(), 0);
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
 test("a long scenario says how long it takes and can be stopped", { skip }, async () => {
   const { context, page } = await open();
   await answered(page);

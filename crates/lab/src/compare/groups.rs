@@ -36,13 +36,13 @@ pub(crate) fn bottleneck(described: &Resolved, runs: &[RunData]) -> Vec<String> 
     names
 }
 
-/// Everything of a variant but the comparison.
+/// Everything of a variant but the comparison. The second resamples are for links that are no bottleneck.
 pub(super) fn variant(
     planned: &Planned,
     runs: &[RunData],
     loss_free: Option<&[RunData]>,
     bottleneck: &[String],
-    resamples: &Resamples,
+    [resamples, elsewhere]: [&Resamples; 2],
 ) -> Variant {
     let scene = planned.resolved.scene(bottleneck);
     let outputs: Vec<&RunOutput> = runs.iter().map(|run| run.output.as_ref()).collect();
@@ -71,7 +71,10 @@ pub(super) fn variant(
             .map(|index| group(&planned.resolved, &scene, index, &outputs, &twins, resamples))
             .collect(),
         links: (0..scene.spec.links.len())
-            .map(|index| link(&scene, index, &outputs, resamples))
+            .map(|index| {
+                let shown = bottleneck.contains(&scene.spec.links[index].name);
+                link(&scene, index, &outputs, if shown { resamples } else { elsewhere })
+            })
             .collect(),
         nodes: nodes(&scene, &outputs),
         headers_per_byte_delivered: ratio(VariantMetric::Headers),

@@ -82,7 +82,12 @@ fn summaries(
         .variants
         .par_iter()
         .zip(batch.runs.par_iter())
-        .map(|(planned, runs)| groups::variant(planned, runs, loss_free, bottleneck, &resamples(runs.len())))
+        .map(|(planned, runs)| {
+            let resamples = resamples(runs.len());
+            let coarse = plan.brief.then(|| Resamples::none(runs.len()));
+            let elsewhere = coarse.as_ref().unwrap_or(&resamples);
+            groups::variant(planned, runs, loss_free, bottleneck, [&resamples, elsewhere])
+        })
         .collect();
     groups::leave_out_empty_sizes(&mut variants);
     variants

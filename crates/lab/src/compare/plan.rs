@@ -3,6 +3,7 @@
 use super::place::{self, Place, contained, named};
 use super::senders::{group_side, senders};
 use super::space::Wish;
+use super::unknown::unknown_in;
 use crate::identity;
 use crate::mechanisms::{self, Mechanism};
 use crate::result::{Inapplicable, RunData, Senders, Standing};
@@ -30,6 +31,8 @@ pub struct Plan {
     pub chosen: Vec<usize>,
     /// Whether the user chose the places.
     pub asked: bool,
+    /// Whether links that are no bottleneck get no intervals: for a first look, which does not show them.
+    pub brief: bool,
     choice: Choice,
 }
 
@@ -115,6 +118,7 @@ impl Plan {
             standing: Vec::new(),
             chosen: Vec::new(),
             asked: false,
+            brief: false,
             choice: Choice::default(),
         }
     }
@@ -144,7 +148,13 @@ impl Plan {
     ///
     /// # Errors
     /// A variant cannot be resolved.
-    pub fn with_baseline(mut self, runs: &[RunData]) -> Result<Plan, Error> {
+    pub fn with_baseline(self, runs: &[RunData]) -> Result<Plan, Error> {
+        self.with_standing(runs).with_variants()
+    }
+
+    /// The same with queue mechanisms where the `runs` of the baseline show that queues stand.
+    #[must_use]
+    pub fn with_standing(mut self, runs: &[RunData]) -> Plan {
         self.standing = place::standing(&self.described, &self.places, runs);
         if !self.asked {
             let standing: Vec<usize> = self.stands().collect();
@@ -152,6 +162,14 @@ impl Plan {
                 self.chosen = standing;
             }
         }
+        self
+    }
+
+    /// The comparison of which this is the baseline, with queue mechanisms at the places that it has.
+    ///
+    /// # Errors
+    /// A variant cannot be resolved.
+    pub fn with_variants(mut self) -> Result<Plan, Error> {
         self.add_variants()?;
         Ok(self)
     }
@@ -268,6 +286,7 @@ impl Plan {
             standing: Vec::new(),
             chosen,
             asked,
+            brief: false,
             choice: choice.clone(),
             described,
             scenario,
@@ -301,32 +320,11 @@ impl Plan {
             }
             let parts = name.split('+').map(str::trim);
             let parts: Option<Vec<_>> = parts.map(mechanisms::find).collect();
-            wanted.push(Wanted::Mechanisms(parts.ok_or_else(|| self.unknown(name))?));
+            wanted.push(Wanted::Mechanisms(
+                parts.ok_or_else(|| unknown_in(&self.scenario, name))?,
+            ));
         }
         Ok(Some(wanted))
-    }
-
-    fn unknown(&self, name: &str) -> Error {
-        let variants = self
-            .scenario
-            .variants()
-            .iter()
-            .map(|variant| variant.name.as_str());
-        let names: Vec<&str> = variants
-            .chain(mechanisms::ENTRIES.iter().map(|entry| entry.name))
-            .collect();
-        let near = names
-            .iter()
-            .map(|other| (strsim::damerau_levenshtein(name, other), other))
-            .min();
-        let near = match near {
-            Some((distance, other)) if distance <= 3 => format!("; did you mean `{other}`?"),
-            _ => String::new(),
-        };
-        let message = format!(
-            "no variant or mechanism is called `{name}`{near} (`fleetfoot list mechanisms` lists them; `a + b` is a and b together)"
-        );
-        Error::of_file("--only", message).of_kind(ErrorKind::Invalid)
     }
 
     /// Adds a variant of the file. One that a setting from outside the file, or the jitter of a check, has made the same as the
