@@ -66,7 +66,7 @@ export class Controls {
     for (const field of this.fields) {
       const own = trouble !== null && trouble.key !== "" && field.paths.some((path) => path === trouble.key || trouble.key.startsWith(`${path}.`));
       found ||= own;
-      field.fail(own && trouble ? [trouble.message, ...trouble.help].join(". ") : null);
+      field.fail(own && trouble ? [trouble.message, ...trouble.help].join("; ") : null);
     }
     return found;
   }
@@ -75,8 +75,8 @@ export class Controls {
     if (control.kind === "load") {
       const told = (position: number) => `× ${short(2 ** position)}`;
       const made = field(control.label, told(Math.log2(moved.load)), Math.log2(moved.load), { low: -3, high: 3, step: 0.25, told, hint: "number of users, rate of arrivals" }, (position, text) => {
-        const factor = text === null ? 2 ** position : Number(/[\d.]+/.exec(text)?.[0] ?? NaN);
-        if (!(factor > 0)) return made.fail("a factor is wanted, such as × 2");
+        const factor = text === null ? 2 ** position : Number(text.replace(/^[×x*]?\s*/, "") || NaN);
+        if (!(factor > 0 && factor < Infinity)) return made.fail("a factor is wanted, such as × 2");
         made.fail(null);
         moved.load = factor;
         this.changed(text === null);

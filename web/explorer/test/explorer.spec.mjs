@@ -163,6 +163,17 @@ test("mistakes are told at their place, and nothing freezes", { skip }, async ()
   await rate.press("Enter");
   await page.waitForSelector(".side .ready");
   assert.equal(await page.locator(".field .wrong:visible").count(), 0);
+  const load = page.getByLabel("Load of those who wait, as text");
+  for (const value of ["-2", "0", "x", "1e999"]) {
+    await load.fill(value);
+    await load.press("Enter");
+    await wrong.waitFor();
+    assert.match(await wrong.textContent(), /a factor is wanted/, value);
+    await load.fill("× 1");
+    await load.press("Enter");
+    await wrong.waitFor({ state: "hidden" });
+  }
+  await page.waitForSelector(".side .ready");
   const told = async () => { await page.locator("#message:visible").waitFor(); return page.locator("#message").textContent(); };
   writeFileSync(join(folder, "broken.toml"), SMALL.replace("kind = \"bulk\"", "kind = \"bulky\""));
   await page.setInputFiles("#file", join(folder, "broken.toml"));
