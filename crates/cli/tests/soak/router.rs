@@ -371,23 +371,36 @@ impl<'a> Routing<'a> {
         std::fs::write(self.folder.path().join("router.toml"), text).expect("a file");
     }
 
-    /// Reloads, cuts and kills until `bytes` have passed each way and each has been done: the longest time in which nothing passed.
+    /// Reloads, and cuts and kills what passes again, until `bytes` have passed each way and each has been done: the longest time in which
+    /// nothing passed.
     fn disturb(&mut self, moved: &[AtomicU64; 2], bytes: u64, broken: &dyn Fn() -> bool) -> Duration {
         let begin = self.program().rests();
         let mut tick = 0;
+        let (mut next_cut, mut next_kill, mut disturbed) = (self.part.cut, self.part.kill, [0; 2]);
         let (mut last, mut since, mut longest) = ([0; 2], Instant::now(), Duration::ZERO);
         loop {
             std::thread::sleep(self.part.reload);
             tick += 1;
             self.reload();
-            if tick % self.part.cut == 0 {
-                self.cut();
-            }
-            if tick % self.part.kill == 0 {
-                self.peak = self.peak.max(self.program().peak_memory());
-                self.kill();
-            }
             let now = [0, 1].map(|way: usize| moved[way].load(Ordering::Relaxed));
+            // On a slow machine neighbours are not found again before the next cut, and senders wait longer each time: only what passes
+            // again is disturbed again.
+            if [0, 1].iter().all(|&way: &usize| now[way] > disturbed[way]) {
+                let cuts = tick >= next_cut;
+                if cuts {
+                    self.cut();
+                    next_cut = tick + self.part.cut;
+                }
+                let kills = tick >= next_kill;
+                if kills {
+                    self.peak = self.peak.max(self.program().peak_memory());
+                    self.kill();
+                    next_kill = tick + self.part.kill;
+                }
+                if cuts || kills {
+                    disturbed = now;
+                }
+            }
             if now != last {
                 longest = longest.max(since.elapsed());
                 (last, since) = (now, Instant::now());
