@@ -9,7 +9,8 @@
 //! endpoint's business. Each of them remembers the time of its event, and an event at another time is stale. So two equal
 //! keys are an event and what a deadline that moved away and back has left behind: the first acts, the second does not.
 //!
-//! **Structure.** A list in order or a tournament over the links, each of which has at most one pending arrival, and 4-ary
+//! **Structure.** A list in order or a tournament over the links, each of which has at most one pending arrival (or, kept by the network
+//! where there are many links, a calendar of all arrivals over FIFO links), and 4-ary
 //! heaps of 16-byte keys for applications and for everything else, which hardly move since timers are lazy. A key says whose event it
 //! is, so no payload is stored.
 
@@ -309,11 +310,6 @@ impl EventQueue {
         if let Some((link, at)) = self.next_arrival() {
             return Some(EventKey::new(at, EventKind::Arrival, link, 0));
         }
-        self.pop_other_until(end)
-    }
-
-    /// The next event that is no arrival, if it is not later than `end`.
-    pub fn pop_other_until(&mut self, end: Instant) -> Option<EventKey> {
         let key = self.next_other()?;
         if key.at() > end {
             return None;

@@ -85,16 +85,14 @@ pub(crate) struct Network {
     /// What concerns endpoints may wait in `due` while the network goes on: every host is at the end of a FIFO link with a delay,
     /// sends over such links that nobody else feeds, and no link asks what endpoints do.
     pub(crate) gathers: bool,
-    /// What [`Network::pass`] has found for endpoints since it was told to gather, in order.
+    /// What [`Network::pass`] has found for endpoints while ends are gathered, in order.
     pub(crate) due: Vec<Due>,
     /// The notices among it.
     pub(crate) fates: Vec<Notice>,
-    /// Whether it was.
-    pub(crate) gathering: bool,
     /// Where there are many links, what is on its way over FIFO links stands here and not on their wires, but for what hosts may take
     /// ahead of time.
     calendar: Option<Box<Calendar<InFlight>>>,
-    /// Hosts take nothing ahead of time: see [`Network::gather_ends`].
+    /// What comes to endpoints is gathered, and hosts take nothing ahead of time: see [`Network::gather_ends`].
     gathers_ends: bool,
     /// FIFO links on whose wires packets stand that have come to them and not gone through yet.
     pub(crate) entered: Vec<u32>,
@@ -263,7 +261,6 @@ impl Network {
             gathers: false,
             due: Vec::new(),
             fates: Vec::new(),
-            gathering: false,
             calendar: None,
             gathers_ends: false,
             entered: Vec::new(),

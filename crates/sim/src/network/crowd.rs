@@ -8,13 +8,13 @@ use super::{
     AT_ONCE, Body, DROPPED, Due, END_AT_ONCE, InFlight, LinkSlot, MOST_DUE, Network, Notice, PacketOnWire,
     Slab, What,
 };
-use crate::event::{EventKey, EventKind};
+use crate::event::{EventKey, EventKind, EventQueue};
 use crate::observe::Observer;
 use crate::spec::LinkIndex;
 use fleetfoot_core::time::Instant;
 
 impl Network {
-    /// Whether hosts take nothing ahead of time from now on, because what comes to them is gathered.
+    /// Whether hosts take nothing ahead of time from now on, because what comes to them is [gathered](Network::due).
     pub(crate) fn gather_ends(&mut self, gathers: bool) {
         if self.gathers_ends == gathers {
             return;
@@ -37,7 +37,8 @@ impl Network {
         self.early.clear();
         for waiting in all {
             let (index, at) = self.queue.arrival(waiting.number);
-            self.stand(index, waiting.on_wire(at));
+            let next = self.hops[waiting.place as usize];
+            self.stand(index, next, waiting.on_wire(at));
         }
         // Whoever may take packets early did so before.
         while let Some(index) = self.early.pop() {
@@ -48,9 +49,9 @@ impl Network {
     }
 
     /// A packet that is on its way to the end of a FIFO link waits for its turn, or for its host.
+    /// `next` is the hop behind.
     #[inline(always)]
-    pub(super) fn stand(&mut self, link: u32, waiting: PacketOnWire) {
-        let next = self.hops[waiting.place as usize];
+    pub(super) fn stand(&mut self, link: u32, next: u32, waiting: PacketOnWire) {
         if let Some(calendar) = &mut self.calendar
             && (next != END_AT_ONCE || self.gathers_ends)
         {
@@ -86,13 +87,13 @@ impl Network {
     /// The next event if it is not later than `end`. An arrival stays until it is taken by [`Network::pass`]; all others are taken.
     pub(crate) fn pop_until(&mut self, end: Instant) -> Option<EventKey> {
         self.queue.limit(end);
-        if let Some(at) = self.next_arrival() {
-            return Some(EventKey::new(at, EventKind::Arrival, 0, 0));
+        match self.next_arrival() {
+            Some(at) => Some(EventKey::new(at, EventKind::Arrival, 0, 0)),
+            None => self.queue.pop_until(end),
         }
-        self.queue.pop_other_until(end)
     }
 
-    /// As [`Network::pass`], where there are many links.
+    /// As [`Network::pass`], where there are many links. While ends are gathered, what comes to them is added to `due`.
     #[inline(never)]
     pub(super) fn pass_crowd<O: Observer>(
         &mut self,
@@ -101,11 +102,7 @@ impl Network {
         most: u64,
         end: Instant,
     ) -> Passed {
-        let mut passed = Passed {
-            events: 0,
-            now: Instant::ZERO,
-            at_end: None,
-        };
+        let mut passed = Passed::default();
         let Some(first) = self.next_arrival() else {
             return passed;
         };
@@ -154,7 +151,7 @@ impl Network {
             } else if place == self.dropped {
                 self.notices.push(Notice::Dropped(*packets.get(id), now));
                 packets.free(id);
-            } else if self.gathering {
+            } else if self.gathers_ends {
                 self.due.push(Due {
                     key: EventKey::new(now, EventKind::Arrival, index, 0),
                     what: What::Packet(id),
@@ -228,7 +225,7 @@ impl Network {
 impl InFlight {
     /// What is on its way over a link; `None`: it never comes.
     #[inline(always)]
-    fn new(queue: &crate::event::EventQueue, link: u32, waiting: PacketOnWire) -> Option<InFlight> {
+    fn new(queue: &EventQueue, link: u32, waiting: PacketOnWire) -> Option<InFlight> {
         let PacketOnWire {
             at,
             packet,

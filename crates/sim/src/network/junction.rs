@@ -14,8 +14,7 @@ use fleetfoot_core::time::Instant;
 
 impl Network {
     /// Arrivals before `end` in order of time, from the first to one that concerns an endpoint, or beyond which something that was
-    /// caused by the first may happen. `most` is the largest number of them. While it gathers, what concerns endpoints is added
-    /// to `due`.
+    /// caused by the first may happen. `most` is the largest number of them.
     #[inline(never)]
     pub(crate) fn pass<O: Observer>(
         &mut self,
@@ -24,11 +23,7 @@ impl Network {
         most: u64,
         end: Instant,
     ) -> Passed {
-        let mut passed = Passed {
-            events: 0,
-            now: Instant::ZERO,
-            at_end: None,
-        };
+        let mut passed = Passed::default();
         if self.calendar.is_some() {
             return self.pass_crowd(packets, observer, most, end);
         }

@@ -23,6 +23,7 @@ pub(crate) struct Bounds {
 }
 
 /// What some arrivals brought.
+#[derive(Default)]
 pub(crate) struct Passed {
     /// How many there were.
     pub(crate) events: u64,
@@ -99,7 +100,7 @@ impl Network {
         let taken = self.go_through::<_, false>(packets, observer, index, bounds, leaving);
         if self.calendar.is_some() {
             for &waiting in &leaving[..taken] {
-                self.stand(index, waiting);
+                self.stand(index, next, waiting);
             }
             return taken;
         }
@@ -314,7 +315,7 @@ impl Network {
                     size,
                 };
                 if self.calendar.is_some() {
-                    self.stand(index, waiting);
+                    self.stand(index, next, waiting);
                     return false;
                 }
                 let first = at.wire.is_empty();
@@ -373,7 +374,7 @@ impl Network {
             place: self.dropped,
             size: PacketSize::of(&packet.segment),
         };
-        self.stand(before, waiting);
+        self.stand(before, DROPPED, waiting);
         false
     }
 

@@ -69,7 +69,6 @@ impl<O: Observer> World<'_, O> {
         let mut latest = None;
         let mut most = (PROGRESS_EVENTS - self.events % PROGRESS_EVENTS).min(MOST_PASSED);
         let hosts = &mut self.hosts;
-        hosts.network.gathering = true;
         let lookahead = hosts.network.lookahead;
         let mut end = Instant::FAR_FUTURE;
         while most > 0 && hosts.network.due.len() < MOST_DUE {
@@ -109,7 +108,6 @@ impl<O: Observer> World<'_, O> {
             }
             hosts.network.fates.extend(hosts.network.notices.drain(..).rev());
         }
-        hosts.network.gathering = false;
         latest
     }
 
