@@ -42,15 +42,13 @@ pub struct Made {
     pub key: String,
 }
 
-/// `{runs, likely, more, chosen, expected_s}`: the runs `{key, variant, seed}` that the next step of the comparison wants and that are not
+/// `{runs, likely, more, chosen}`: the runs `{key, variant, seed}` that the next step of the comparison wants and that are not
 /// here; those that the step after it wants, if queues stand where they do in the runs of the baseline that are here, or did in the
-/// comparison before; whether another step may follow; the places of queue mechanisms; about how long a run takes, roughly. Without runs
-/// others can do nothing more for it.
+/// comparison before; whether another step may follow; the places of queue mechanisms. Without runs others can do nothing more for it.
 pub(crate) fn missing(wanted: &Wanted) -> Result<Value, Failure> {
     let (scenario, _files) = wanted.scenario.scenario()?;
     let plan = Plan::baseline(scenario, &wanted.choice())?;
     wanted.possible(&plan)?;
-    let expected_s = run::expected_s(&plan.described.spec);
     let place = Placed::of(wanted, &plan);
     let mut found = Vec::new();
     let (mut steps, mut ended) = (0, false);
@@ -73,7 +71,7 @@ pub(crate) fn missing(wanted: &Wanted) -> Result<Value, Failure> {
         Err(error) if !ended => Err(error.into()),
         _ => Ok(json!({
             "runs": found, "likely": likely, "more": !(wanted.preview && steps == STEPS_OF_PREVIEW),
-            "chosen": chosen, "expected_s": expected_s,
+            "chosen": chosen,
         })),
     }
 }

@@ -8,10 +8,10 @@ import type { Described, Progress } from "./types";
 export interface Run { key: string; variant: string; seed: number }
 
 /**
- * Runs that a step of a comparison wants, those that the step after it is likely to want, whether another step may follow, the places of
- * queue mechanisms, and about how long (s) a run takes, roughly.
+ * Runs that a step of a comparison wants, those that the step after it is likely to want, whether another step may follow, and the places
+ * of queue mechanisms.
  */
-export interface Missing { runs: Run[]; likely: Run[]; more: boolean; chosen: number[]; expected_s: number }
+export interface Missing { runs: Run[]; likely: Run[]; more: boolean; chosen: number[] }
 
 /** What is asked of the engine that ranks. */
 export interface Request { scenario: Described; only: string[]; seeds: number; budget: number; preview: boolean }
