@@ -37,6 +37,8 @@ export class Crew {
   /** Time (ms) that runs took, and their number. */
   private spent = 0;
   private made = 0;
+  /** Time (ms) that the last run of each variant took. */
+  private took = new Map<string, number>();
   private heard: (() => void)[] = [];
 
   constructor(private readonly ranker: WorkerEngine, make: () => WorkerEngine, count: number) {
@@ -115,6 +117,7 @@ export class Crew {
     this.queue = [];
     this.asked.clear();
     this.useless.clear();
+    this.took.clear();
     this.spent = this.made = 0;
     for (const helper of this.helpers) {
       // A short run may be finished: beginning anew takes as long.
@@ -137,9 +140,9 @@ export class Crew {
   }
 
   private next() {
-    // Seed by seed, the baseline first.
-    const late = (task: Task) => Number(task.variant !== BASELINE);
-    this.queue.sort((one, other) => one.seed - other.seed || late(one) - late(other));
+    // Seed by seed, the longest run first, so that none goes on for long when the others are done; at first, while nothing is known, the baseline.
+    const length = ({ variant }: Task) => this.took.get(variant) ?? (variant === BASELINE ? Number.MAX_VALUE : 0);
+    this.queue.sort((one, other) => one.seed - other.seed || length(other) - length(one));
     for (const helper of this.helpers) {
       const task = helper.busy ? undefined : this.queue.shift();
       if (task) void this.make(helper, task);
@@ -159,7 +162,9 @@ export class Crew {
       const begin = performance.now();
       const { record } = await helper.engine.askForRecord({ do: "make", scenario, chosen, variant, seed, key }, (progress) => this.pulse(progress));
       if (turn === this.turn) {
-        this.spent += performance.now() - begin;
+        const took = performance.now() - begin;
+        this.took.set(variant, took);
+        this.spent += took;
         this.made += 1;
         for (const hear of this.heard.splice(0)) hear();
       }

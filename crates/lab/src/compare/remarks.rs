@@ -9,7 +9,6 @@ use fleetfoot_sim::output::RunOutput;
 
 /// Fills in the remarks of every variant but the first.
 pub(super) fn fill(plan: &Plan, batch: &Batch, variants: &mut [Variant]) {
-    let prints: Vec<Vec<(u64, blake3::Hash)>> = batch.runs.iter().map(|runs| fingerprints(runs)).collect();
     let standing: Vec<usize> = plan.stands().collect();
     for (index, variant) in variants.iter_mut().enumerate().skip(1) {
         let planned = &plan.variants[index];
@@ -23,7 +22,7 @@ pub(super) fn fill(plan: &Plan, batch: &Batch, variants: &mut [Variant]) {
                 "changes no queue that stands in the network as described",
             ));
         }
-        if let Some(twin) = twin(plan, &prints, index) {
+        if let Some(twin) = twin(plan, &batch.runs, index) {
             remarks.push(match twin {
                 0 => String::from("never acted: its runs are those of the network as described"),
                 twin => without_effect(plan, &plan.variants[twin], planned),
@@ -46,19 +45,23 @@ pub(super) fn fill(plan: &Plan, batch: &Batch, variants: &mut [Variant]) {
 }
 
 /// An earlier variant with the same runs, of which this one is an extension, or the baseline.
-fn twin(plan: &Plan, prints: &[Vec<(u64, blake3::Hash)>], index: usize) -> Option<usize> {
-    let own = &prints[index];
+fn twin(plan: &Plan, runs: &[Vec<RunData>], index: usize) -> Option<usize> {
+    let own = &runs[index];
     if own.is_empty() {
         return None;
     }
-    let same = |other: usize| own.iter().all(|print| prints[other].contains(print));
+    let has = |other: usize, run: &RunData| {
+        let of_seed = runs[other].iter().find(|other| other.seed == run.seed);
+        of_seed.is_some_and(|other| happened(&other.output).eq(happened(&run.output)))
+    };
+    let same = |other: usize| own.iter().all(|run| has(other, run));
     let larger = |other: usize| {
         let smaller = &plan.variants[other].set;
         smaller
             .iter()
             .all(|pair| plan.variants[index].set.iter().any(|own| own == pair))
     };
-    (0..prints.len()).find(|&other| other != index && larger(other) && same(other))
+    (0..runs.len()).find(|&other| other != index && larger(other) && same(other))
 }
 
 /// That a variant has the runs of a smaller one, and by what it is larger: the places beside those of its part, or its settings.
@@ -111,40 +114,29 @@ fn without_number(path: &str) -> String {
     numbered().unwrap_or_else(|| path.to_owned())
 }
 
-fn fingerprints(runs: &[RunData]) -> Vec<(u64, blake3::Hash)> {
-    runs.iter()
-        .map(|run| (run.seed, fingerprint(&run.output)))
-        .collect()
-}
-
-/// What happened to flows and links, as a hash. Queue events are left out: another discipline names other ones.
-fn fingerprint(output: &RunOutput) -> blake3::Hash {
-    let mut hasher = blake3::Hasher::new();
-    let mut number = |value: u64| {
-        hasher.update(&value.to_le_bytes());
-    };
-    for group in &output.groups {
-        number(group.goodput_bytes.0);
-        number(group.dropped);
-        for flow in &group.flows {
-            number(flow.start.as_nanos());
-            number(
+/// What happened to flows and links. Queue events are left out: another discipline names other ones.
+fn happened(output: &RunOutput) -> impl Iterator<Item = u64> {
+    let groups = output.groups.iter().flat_map(|group| {
+        let flows = group.flows.iter().flat_map(|flow| {
+            [
+                flow.start.as_nanos(),
                 flow.completed
                     .map_or(u64::MAX, fleetfoot_core::time::Instant::as_nanos),
-            );
-            number(flow.stats().bytes_sent);
-            number(flow.stats().segments_sent);
-        }
-        for latency in &group.delivery_latency {
-            number(latency.to_bits());
-        }
-    }
-    for link in &output.links {
-        number(link.packets);
-        number(link.bytes.0);
-        number(link.queue_delay.sum() as u64);
-    }
-    hasher.finalize()
+                flow.stats().bytes_sent,
+                flow.stats().segments_sent,
+            ]
+        });
+        let latencies = group.delivery_latency.iter().map(|latency| latency.to_bits());
+        [group.goodput_bytes.0, group.dropped]
+            .into_iter()
+            .chain(flows)
+            .chain(latencies)
+    });
+    let links = output
+        .links
+        .iter()
+        .flat_map(|link| [link.packets, link.bytes.0, link.queue_delay.sum() as u64]);
+    groups.chain(links)
 }
 
 #[cfg(test)]

@@ -219,7 +219,8 @@ impl Resamples {
                 values.map(move |&(value, count)| (value.min(counted.max), run, count))
             })
             .collect();
-        members.sort_unstable();
+        // Stable, which merges what is in order already: the values of each run.
+        members.sort();
         let totals: Vec<u64> = runs
             .iter()
             .map(|counted| counted.counts.iter().map(|pair| pair.1).sum())
@@ -353,7 +354,8 @@ pub fn summarize_counted(runs: &[Counted], per: f64, resamples: &Resamples) -> O
     }
     let max = runs.iter().map(|run| run.max).max().unwrap_or(0);
     let mut counted: Vec<(u64, u64)> = runs.iter().flat_map(|run| &run.counts).copied().collect();
-    counted.sort_unstable();
+    // As above.
+    counted.sort();
     let at = |level: f64| {
         let rank = libm::ceil(level * n as f64).max(1.0) as u64;
         let mut seen = 0;
@@ -505,11 +507,12 @@ impl Descending {
             .sum()
     }
 
-    /// The value at this rank from the top, counted from zero, of the multiset in which run i stands `row[i]` times.
-    fn ranked(&mut self, row: &[u16], rank: u64) -> Option<f64> {
+    /// The values at these ranks from the top, counted from zero, of the multiset in which run i stands `row[i]` times; the second rank
+    /// is not below the first.
+    fn ranked(&mut self, row: &[u16], first: u64, second: u64) -> Option<(f64, f64)> {
         loop {
             let blocks = self.sorted.div_ceil(Self::BLOCK);
-            if blocks > 0 && self.weight(row, blocks - 1) > rank {
+            if blocks > 0 && self.weight(row, blocks - 1) > second {
                 break;
             }
             if self.sorted == self.members.len() {
@@ -520,20 +523,24 @@ impl Descending {
         let (mut low, mut high) = (0, self.sorted.div_ceil(Self::BLOCK) - 1);
         while low < high {
             let middle = low.midpoint(high);
-            match self.weight(row, middle) > rank {
+            match self.weight(row, middle) > first {
                 true => high = middle,
                 false => low = middle + 1,
             }
         }
         let mut seen = low.checked_sub(1).map_or(0, |before| self.weight(row, before));
-        let members = self.members[low * Self::BLOCK..self.sorted].iter();
-        members
-            .map(|&(value, run)| {
+        let mut members = self.members[low * Self::BLOCK..self.sorted].iter();
+        let mut beyond = |rank: u64, value: f64| {
+            let mut value = value;
+            while seen <= rank {
+                let &(next, run) = members.next()?;
                 seen += u64::from(row[run as usize]);
-                (value, seen)
-            })
-            .find(|&(_, seen)| seen > rank)
-            .map(|(value, _)| value)
+                value = next;
+            }
+            Some(value)
+        };
+        let upper = beyond(first, f64::NAN)?;
+        Some((upper, beyond(second, upper)?))
     }
 
     /// Quantile (type 7) of the multiset in which run i stands `row[i]` times.
@@ -550,8 +557,7 @@ impl Descending {
         let lower = libm::floor(position) as u64;
         let share = position - lower as f64;
         // Ranks from the top of the upper and the lower neighbour.
-        let high = self.ranked(row, total - 1 - (lower + 1).min(total - 1))?;
-        let value = self.ranked(row, total - 1 - lower)?;
+        let (high, value) = self.ranked(row, total - 1 - (lower + 1).min(total - 1), total - 1 - lower)?;
         Some(value + share * (high - value))
     }
 }
