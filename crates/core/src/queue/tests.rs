@@ -148,6 +148,23 @@ proptest! {
     }
 
     #[test]
+    fn two_queues_by_mark_keep_the_contract(
+        limit in limit(),
+        operations in prop::collection::vec(operation(), 500..2000),
+        calls in prop::collection::vec(strange_call(), 1..300),
+    ) {
+        let queue = |limit: Limit| {
+            let mut values = Values::defaults(TwoQueue::PARAMETERS);
+            values.set("limit", Value::Limit(limit)).expect("a limit");
+            values.set("by", Value::Choice("mark")).expect("a choice");
+            AnyQueue::TwoQueue(TwoQueue::new(&values, &LINK))
+        };
+        let once = play_on(queue(limit), limit, &operations);
+        prop_assert_eq!(once, play_on(queue(limit), limit, &operations), "G6");
+        bench::strange_calls(&mut queue(Limit::Packets(100)), &calls, |_| true);
+    }
+
+    #[test]
     fn no_header_or_time_makes_a_discipline_panic(calls in prop::collection::vec(strange_call(), 1..300)) {
         // G7. Sums of bytes stay below 2^64: 300 packets of less than 2^32 bytes.
         for entry in AnyQueue::ENTRIES {

@@ -160,6 +160,146 @@ proptest! {
             }
         }
     }
+
+    /// An edge that counts and a core that reads its marks, against lists and a map of flows, call by call.
+    #[test]
+    fn two_queues_by_mark_agree_with_lists(
+        limits in (5_u32..40, 5_u32..40),
+        calls in prop::collection::vec(step_of_two_routers(), 200..2000),
+    ) {
+        let bench = |limit: Limit| {
+            let mut queue = Values::defaults(TwoQueue::PARAMETERS);
+            queue.set("limit", Value::Limit(limit)).expect("a limit");
+            queue.set("by", Value::Choice("mark")).expect("a choice");
+            queue.set("threshold", Value::Bytes(Bytes(6000))).expect("an amount");
+            queue.set("buckets", Value::Integer(50_000)).expect("a number");
+            Bench::new(TwoQueue::new(&queue, &LINK), flows(8), limit)
+        };
+        let (mut edge, mut core) = (bench(Limit::Packets(limits.0)), bench(Limit::Packets(limits.1)));
+        core.class = |packet| packet.segment.tos >> 2;
+        let mut model = TwoRouters::new(limits.0, limits.1);
+        let mut now = 0;
+        for (number, (step_ms, call)) in calls.into_iter().enumerate() {
+            now += step_ms;
+            let at = Instant::from_millis(now);
+            edge.log.clear();
+            core.log.clear();
+            match call {
+                Call::Arrives(flow, len, tos) => {
+                    edge.enqueue(at, packet(flow, number as u32, len, tos));
+                    let full = model.arrive(now, number as u32, flow, len, tos);
+                    prop_assert_eq!(edge.log.len(), usize::from(full));
+                }
+                Call::EdgeSends => {
+                    let out = edge.dequeue(at);
+                    let passed = |packet: Packet| (packet.segment.seq.0, packet.segment.tos);
+                    let (expected, full) = model.edge_sends();
+                    prop_assert_eq!(out.map(passed), expected);
+                    if let Some(packet) = out {
+                        core.enqueue(at, packet);
+                    }
+                    prop_assert_eq!(core.log.len(), usize::from(full));
+                }
+                Call::CoreSends => {
+                    let out = core.dequeue(at).map(|packet| (packet.segment.seq.0, packet.segment.tos));
+                    prop_assert_eq!(out, model.core_sends());
+                }
+            }
+        }
+    }
+}
+
+/// What happens at two routers in a row.
+#[derive(Clone, Copy, Debug)]
+enum Call {
+    /// A packet of this flow, length and traffic class comes to the first.
+    Arrives(u32, u32, u8),
+    /// The first passes one on to the second.
+    EdgeSends,
+    /// The second sends one.
+    CoreSends,
+}
+
+/// Milliseconds since the last call, now and then more than the ten seconds that a flow is remembered, and the call.
+fn step_of_two_routers() -> impl Strategy<Value = (u64, Call)> {
+    let tos = prop::sample::select(&[0_u8, 1, 2, 3, 46 << 2][..]);
+    let call = prop_oneof![
+        4 => (0_u32..8, 40_u32..1501, tos).prop_map(|(flow, len, tos)| Call::Arrives(flow, len, tos)),
+        3 => Just(Call::EdgeSends),
+        // Less than the edge sends, so that packets wait at both.
+        2 => Just(Call::CoreSends),
+    ];
+    let step = prop_oneof![30 => 0_u64..20, 1 => 9_990_u64..10_010];
+    (step, call)
+}
+
+/// The rules of [`TwoQueue`] by mark, with a list for each queue: number, flow and marked traffic class.
+struct TwoRouters {
+    limits: [usize; 2],
+    /// Of each flow that the edge has seen: its bytes, and when it was seen last.
+    flows: BTreeMap<u32, (u64, u64)>,
+    edge: Vec<(u32, u32, u8)>,
+    core: Vec<(u32, u8)>,
+}
+
+impl TwoRouters {
+    fn new(edge: u32, core: u32) -> TwoRouters {
+        TwoRouters {
+            limits: [edge as usize, core as usize],
+            flows: BTreeMap::new(),
+            edge: Vec::new(),
+            core: Vec::new(),
+        }
+    }
+
+    /// Whether the edge was full.
+    fn arrive(&mut self, now_ms: u64, number: u32, flow: u32, len: u32, tos: u8) -> bool {
+        if self.edge.len() == self.limits[0] {
+            return true;
+        }
+        let waits = self
+            .edge
+            .iter()
+            .any(|packet| packet.1 == flow && packet.2 >> 2 == 15);
+        let (mut bytes, seen) = self.flows.get(&flow).copied().unwrap_or((0, now_ms));
+        if now_ms - seen >= 10_000 && !waits {
+            bytes = 0;
+        }
+        let codepoint = if bytes < 6000 { 11 } else { 15 };
+        self.flows.insert(flow, (bytes + u64::from(len), now_ms));
+        self.edge.push((number, flow, codepoint << 2 | tos & 3));
+        false
+    }
+
+    /// What the edge passes on, and whether the core had no place for it.
+    fn edge_sends(&mut self) -> (Option<(u32, u8)>, bool) {
+        if self.edge.is_empty() {
+            return (None, false);
+        }
+        let next = self
+            .edge
+            .iter()
+            .position(|packet| packet.2 >> 2 == 11)
+            .unwrap_or(0);
+        let (number, _, tos) = self.edge.remove(next);
+        let full = self.core.len() == self.limits[1];
+        if !full {
+            self.core.push((number, tos));
+        }
+        (Some((number, tos)), full)
+    }
+
+    fn core_sends(&mut self) -> Option<(u32, u8)> {
+        if self.core.is_empty() {
+            return None;
+        }
+        let next = self
+            .core
+            .iter()
+            .position(|packet| packet.1 >> 2 == 11)
+            .unwrap_or(0);
+        Some(self.core.remove(next))
+    }
 }
 
 #[test]
@@ -292,6 +432,67 @@ fn two_queues_by_sequence_number_keep_no_state() {
     assert_eq!(order, [at(2999), 7, at(0), at(3000)]);
 }
 
+/// Two flows of packets of 1500 bytes with a threshold of 3000, by hand. The edge counts and marks:
+///
+/// | packet | flow | bytes before | codepoint before | after | leaves the edge |
+/// |---|---|---|---|---|---|
+/// | 0 | 0 | 0 | 0 | 11 | 1st |
+/// | 1 | 0 | 1500 | 46 | 11, ECT(0) stays | 2nd |
+/// | 2 | 0 | 3000 | 0 | 15 | 5th |
+/// | 3 | 1 | 0 | 0 | 11 | 3rd |
+/// | 4 | 0 | 4500 | 0 | 15, ECT(1) stays | 6th |
+/// | 5 | 1 | 1500 | 0 | 11 | 4th |
+///
+/// The core hears of nothing but marks: it gets them in the order 2, 0, 4, 1, 3, 5 and puts 0, 1, 3, 5 first, and packet 6 of flow 0, which
+/// comes to it without a mark, is its first of that flow.
+#[test]
+fn the_first_of_two_queues_marks_and_the_next_reads_the_mark() {
+    let mut edge = two_queue("mark", flows(2));
+    for (number, (flow, tos)) in [(0, 0), (0, 46 << 2 | 2), (0, 0), (1, 0), (0, 1), (1, 0)]
+        .into_iter()
+        .enumerate()
+    {
+        edge.enqueue(Instant::ZERO, packet(flow, number as u32, 1500, tos));
+    }
+    let out: Vec<Packet> = core::iter::from_fn(|| edge.dequeue(Instant::ZERO)).collect();
+    let seen: Vec<_> = out
+        .iter()
+        .map(|packet| {
+            (
+                packet.segment.seq.0,
+                packet.segment.tos >> 2,
+                packet.segment.tos & 3,
+            )
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (0, 11, 0),
+            (1, 11, 2),
+            (3, 11, 0),
+            (5, 11, 0),
+            (2, 15, 0),
+            (4, 15, 1)
+        ]
+    );
+
+    let mut core = two_queue("mark", flows(2));
+    core.class = |packet| packet.segment.tos >> 2;
+    for number in [2, 0, 4, 1, 3, 5] {
+        let found = out.iter().find(|packet| packet.segment.seq.0 == number);
+        core.enqueue(Instant::ZERO, *found.expect("it left the edge"));
+    }
+    core.enqueue(Instant::ZERO, packet(0, 6, 1500, 0));
+    let order: Vec<_> = core::iter::from_fn(|| core.dequeue(Instant::ZERO))
+        .map(|packet| (packet.segment.seq.0, packet.segment.tos >> 2))
+        .collect();
+    assert_eq!(
+        order,
+        [(0, 11), (1, 11), (3, 11), (5, 11), (6, 11), (2, 15), (4, 15)]
+    );
+}
+
 /// What leaves a queue in which packets of four flows wait, with or without their streams.
 fn order(name: &str, by: Option<&'static str>, table: &FlowTable) -> (bool, Vec<u32>) {
     let entry = AnyQueue::entry(name).expect("an entry of the registry");
@@ -322,7 +523,7 @@ fn disciplines_that_look_at_streams_say_so() {
     let mut asking = 0;
     for entry in AnyQueue::ENTRIES {
         let by: &[Option<&'static str>] = if entry.name == "two-queue" {
-            &[Some("bytes"), Some("sequence")]
+            &[Some("bytes"), Some("sequence"), Some("mark")]
         } else {
             &[None]
         };
