@@ -216,6 +216,7 @@ fn rivals(record: &Record) -> String {
         "least attained",
         "two queues",
         "two queues, sequence",
+        "two queues, mark",
         "low TTL",
     ] {
         let one = |what: &str| with_interval(recorded, &format!("{what}, {row}"));
