@@ -272,9 +272,9 @@ export class Side {
     const parts: Child[] = [
       h("p", { class: "eyebrow" }, h("span", { class: "letter" }, `${this.title}: `), this.checked?.title ?? "",
         h("span", { class: "seeds", title: "The same network with other random numbers; every number below is of so many" }, behind)),
+      missing.length ? h("p", { class: "hint" }, `The answer so far; it may change with what is still being run: ${missing.join(", ")}.`) : null,
       answer(page, "h2"),
-      h("section", { "aria-label": "Ranking" }, h("h3", { class: "part" }, `Ranking, ${behind}`), ranking(page, this.shown, open),
-        missing.length ? h("p", { class: "hint" }, `Being run: ${missing.join(", ")}.`) : null),
+      h("section", { "aria-label": "Ranking" }, h("h3", { class: "part" }, `Ranking, ${behind}`), ranking(page, this.shown, open)),
       turnOn(page),
       ...charts(["change", "distribution"]),
       this.packets,
