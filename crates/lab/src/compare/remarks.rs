@@ -50,11 +50,13 @@ fn twin(plan: &Plan, runs: &[Vec<RunData>], index: usize) -> Option<usize> {
     if own.is_empty() {
         return None;
     }
-    let has = |other: usize, run: &RunData| {
-        let of_seed = runs[other].iter().find(|other| other.seed == run.seed);
-        of_seed.is_some_and(|other| happened(&other.output).eq(happened(&run.output)))
+    let alike = |run: &RunData, one: &RunData| {
+        one.seed == run.seed && happened(&one.output).eq(happened(&run.output))
     };
-    let same = |other: usize| own.iter().all(|run| has(other, run));
+    let same = |other: usize| {
+        own.iter()
+            .all(|run| runs[other].iter().any(|one| alike(run, one)))
+    };
     let larger = |other: usize| {
         let smaller = &plan.variants[other].set;
         smaller
