@@ -16,7 +16,7 @@ sed -i "/^\[workspace.package\]/,/^\$/s/^version = .*/version = \"$version\"/" C
 sed -i "0,/^## Unreleased\$/s//## Unreleased\n\n## $version ($date)/" CHANGELOG.md
 sed -i -e "s/^version: .*/version: $version/" -e '/^date-released: /d' CITATION.cff
 sed -i "/^version: /a date-released: $date" CITATION.cff
-for manifest in Cargo.toml fuzz/Cargo.toml examples/plugin/Cargo.toml; do
+for manifest in Cargo.toml fuzz/Cargo.toml; do
     cargo update --quiet --workspace --offline --manifest-path "$manifest"
 done
 git diff --stat

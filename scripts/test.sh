@@ -95,7 +95,6 @@ release() {
 }
 
 features=(--features fleetfoot-sim/quic,fleetfoot-lab/parquet,fleetfoot-lab/quic,fleetfoot-cli/parquet,fleetfoot-cli/quic,fleetfoot-cli/serve,fleetfoot-cli/xdp,fleetfoot-python/parquet)
-plugin=(--manifest-path examples/plugin/Cargo.toml)
 step "packages" scripts/setup.sh
 if scripts/has-bpf.sh; then
     features[1]+=,fleetfoot-cli/bpf
@@ -134,10 +133,6 @@ step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
 step "documentation site" scripts/site.sh --follow
 step "site in a browser" scripts/test-site.sh
-# A plug-in is a crate of its own, for which libraries come from the build above while the crates of this workspace are compiled again. By now
-# nothing else waits for the lock of cargo.
-step "plug-in, format" cargo fmt "${plugin[@]}" --check
-step "plug-in" cargo test --profile ci --locked --quiet "${plugin[@]}" --target-dir "${CARGO_TARGET_DIR:-target}"
 beside_end python_package
 # Compares the numbers of the page with those of the Python package too.
 step "explorer in a browser" scripts/test-explorer.sh
@@ -145,6 +140,7 @@ beside_end counted
 beside_end compiled
 if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "long tests" cargo test --profile ci --workspace --locked "${features[@]}" -- --ignored
+    step "plug-in on its own" scripts/plugin-alone.sh
     step "distribution" scripts/dist-check.sh
     step "release" release
     step "other draws" scripts/other-draws.sh
