@@ -318,7 +318,7 @@ pub struct Versus {
     /// The senders it changes; `null` if none.
     #[serde(default)]
     pub senders: Option<Senders>,
-    /// Name of the variant of which it is one place or one side only; `null` for all others.
+    /// Name of the variant of which it is some places or one side only; `null` for all others.
     #[serde(default)]
     pub part_of: Option<String>,
     /// What must be known of this row: that it changed no queue that stands, that it never acted.
@@ -355,7 +355,7 @@ pub struct Recommended {
     pub equals: Vec<String>,
     /// Where it is to be turned on, in the user's words.
     pub places: Vec<String>,
-    /// The place at which it matters most, where several queues stand and one of them makes the difference.
+    /// The place or places (joined by `and at`) at which it makes the difference, where several queues stand and not all of them do.
     pub matters: Option<String>,
     /// Seeds over which the first tier was compared.
     pub seeds: u64,

@@ -12,16 +12,19 @@ use std::sync::atomic::AtomicBool;
 
 /// Runs a scenario against some mechanisms.
 fn answer(text: &str, only: &[&str]) -> Case {
-    compare(text, only, false)
+    compare(text, &self::only(only), false)
 }
 
-fn compare(text: &str, only: &[&str], sensitivity: bool) -> Case {
-    let scenario = Scenario::parse("case.toml", text).unwrap_or_else(|error| panic!("{error}"));
-    let choice = Choice {
-        only: only.iter().map(|name| (*name).to_owned()).collect(),
+fn only(names: &[&str]) -> Choice {
+    Choice {
+        only: names.iter().map(|name| (*name).to_owned()).collect(),
         ..Choice::default()
-    };
-    let plan = Plan::baseline(scenario, &choice).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+fn compare(text: &str, choice: &Choice, sensitivity: bool) -> Case {
+    let scenario = Scenario::parse("case.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan::baseline(scenario, choice).unwrap_or_else(|error| panic!("{error}"));
     let (options, never) = (Options::default(), AtomicBool::new(false));
     let extent = Extent {
         budget: Some(Budget::Runs(0)),
@@ -197,6 +200,45 @@ fn two_standing_queues_are_both_changed_and_distinguished() {
         instructions.first().map(|one| one.place.as_str()),
         Some("the uplink, 10 Mbit/s")
     );
+}
+
+/// Case 24: Both ways full as in case 4, and the user wants the hosts' lines changed as well, where nothing ever waits: 1 Gbit/s before
+/// 20 Mbit/s. Each direction alone saves less than both (once one is free, the transfer the other way keeps its queue full), both together
+/// all that the whole saves: the third place adds nothing and is left out of the answer and of what is to be done.
+#[test]
+fn a_place_at_which_nothing_is_saved_is_left_out_of_the_answer() {
+    let text = dumbbell(
+        "rate = \"20 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"150 packets\" }, reverse = { rate = \"10 Mbit/s\" }",
+        &format!("{PAGES}{DOWNLOAD}{UPLOAD}"),
+    );
+    let places = ["bottleneck", "access:forward"].map(str::to_owned).to_vec();
+    let choice = Choice {
+        places,
+        ..only(&["drr"])
+    };
+    let case = compare(&text, &choice, false);
+    assert_eq!(case.versus("drr").places.len(), 3);
+    let useful = "drr at the downlink and at the uplink only";
+    assert_eq!(case.win(useful), case.win("drr"), "the hosts' lines never wait");
+    let both = ["the downlink, 20 Mbit/s", "the uplink, 10 Mbit/s"];
+    assert_eq!(case.versus(useful).places, both);
+    let words = both.join(" and at ");
+    let recommended = case
+        .0
+        .comparison
+        .document
+        .recommended
+        .as_ref()
+        .expect("it is a win");
+    assert_eq!(recommended.matters.as_ref(), Some(&words));
+    let said = format!("Try drr at {words} (there it makes the difference)");
+    assert!(case.text().starts_with(&said), "{}", case.text());
+    let mut instructions = case.variant("drr").instructions.iter();
+    assert!(instructions.all(|one| both.contains(&one.place.as_str())));
+    // The figures of the headline are those of what is advised.
+    let done =
+        fleetfoot_lab::compare::words::done(&case.0.comparison.document, recommended).expect("it was run");
+    assert_eq!(done.name, useful);
 }
 
 /// Case 5: A line of 100 Mbit/s with three pages of 30 kB a second is used by 1 %: no queue stands, a queue per flow changes
@@ -489,7 +531,7 @@ fn sensitivity_also_tries_the_place_where_most_waits_alone() {
         &network("queue = { kind = \"drop-tail\", limit = \"300 kB\" }"),
         &format!("{PAGES}{UPLOAD}{DOWNLOAD}"),
     );
-    let case = compare(&both, &["drr", "initial-window-20"], true);
+    let case = compare(&both, &only(&["drr", "initial-window-20"]), true);
     let near = &case.0.comparison.document.sensitivity;
     assert_eq!(near.len(), 10);
     assert_eq!(near[9].change, "queue mechanisms at the uplink only");
@@ -498,7 +540,7 @@ fn sensitivity_also_tries_the_place_where_most_waits_alone() {
     let down = "queue = { kind = \"drop-tail\", limit = \"4 MB\" }";
     let case = compare(
         &dumbbell(&network(down), &format!("{PAGES}{UPLOAD}")),
-        &["drr"],
+        &only(&["drr"]),
         true,
     );
     assert_eq!(case.0.comparison.document.sensitivity.len(), 9);
@@ -542,7 +584,7 @@ fn sensitivity_applies_queue_mechanisms_where_the_queue_moves() {
         String::from("[run]\nduration = \"12 s\"\nwarmup = \"4 s\"\nseeds = 5\n"),
     ]
     .concat();
-    let case = compare(&text, &["fq-codel", "initial-window-40"], true);
+    let case = compare(&text, &only(&["fq-codel", "initial-window-40"]), true);
     assert_eq!(
         case.versus("fq-codel").places,
         ["the WAN port, forward, 100 Mbit/s"]
@@ -566,7 +608,7 @@ fn sensitivity_applies_queue_mechanisms_where_the_queue_moves() {
 fn of_equals_the_one_that_can_be_had_is_named() {
     let case = compare(
         &look_ups("lone_handshake_ack = false"),
-        &["favourtail", "fq-codel"],
+        &only(&["favourtail", "fq-codel"]),
         true,
     );
     assert!(case.win("favourtail") > 0.85 && case.win("fq-codel") > 0.85);
@@ -587,7 +629,7 @@ fn of_equals_the_one_that_can_be_had_is_named() {
 /// data behind it, of the same flow, waits like any other: favourtail saves one of two waits, and fq-codel both.
 #[test]
 fn a_favoured_packet_is_spent_on_the_acknowledgment_of_the_handshake() {
-    let case = compare(&look_ups(""), &["favourtail", "fq-codel"], false);
+    let case = compare(&look_ups(""), &only(&["favourtail", "fq-codel"]), false);
     let [favourtail, fq_codel] = ["favourtail", "fq-codel"].map(|name| case.win(name));
     assert!(
         (0.4..0.6).contains(&favourtail) && fq_codel > 0.85,

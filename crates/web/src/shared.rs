@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::runs;
 use crate::scenario::Described;
 use crate::study::{Wanted, simulated, studied};
+use fleetfoot_lab::compare::parts::whole_of;
 use fleetfoot_lab::compare::{BASELINE, Choice, Plan};
 use fleetfoot_lab::result::RunData;
 use fleetfoot_lab::run::{self, Job};
@@ -220,15 +221,9 @@ pub(crate) fn plan_of(
     let mut plan = plan.with_variants()?;
     if whole != variant {
         plan.add_parts(whole);
+        plan.add_part_called(whole, variant);
     }
     Ok(plan)
-}
-
-/// Of which variant this one is a part, by its name.
-fn whole_of(variant: &str) -> &str {
-    let part = variant.strip_suffix(" only");
-    let whole = part.and_then(|part| part.split_once(" at ").or_else(|| part.split_once(" on ")));
-    whole.map_or(variant, |(whole, _)| whole)
 }
 
 /// The runs of the baseline that are here.

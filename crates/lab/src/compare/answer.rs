@@ -1,10 +1,10 @@
 //! The answer in words: what to try, where, what it wins, whom it harms, how sure that is, and how to turn it on.
 
+use super::parts::{acts_at, by_weight, part_that_matters};
 use super::ranking::{Rows, WORTHWHILE};
 use super::{Plan, numbers, words};
 use crate::mechanisms::Effort;
 use crate::result::{Document, GroupVersus, Ratio, Recommended, SensitivityPoint, Variant, Versus};
-use std::cmp::Ordering;
 
 /// The setting to try first, if the table has one.
 pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Option<Recommended> {
@@ -24,7 +24,7 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
         variant: variants[first].name.clone(),
         equals: rows.first[1..].iter().map(name).collect(),
         places,
-        matters: part_that_matters(plan, variants, first).map(|part| part_place(plan, part)),
+        matters: part_that_matters(plan, variants, first).map(|part| acts_at(plan, part)),
         seeds: variants[first].runs,
         undecided: rows.open as u64,
     })
@@ -83,7 +83,7 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
                 .map(|(_, _, name)| name)
                 .collect(),
             places: places(plan, index),
-            matters: part_that_matters(plan, &document.variants, index).map(|part| part_place(plan, part)),
+            matters: part_that_matters(plan, &document.variants, index).map(|part| acts_at(plan, part)),
             variant: chosen,
             ..own
         }),
@@ -112,53 +112,6 @@ fn places(plan: &Plan, index: usize) -> Vec<String> {
         places.push(senders.name().to_owned());
     }
     places
-}
-
-/// The part of a variant, at one place or on one side only, that has at least nine tenths of what the whole saves, less the
-/// harm of each.
-pub(super) fn part_that_matters(plan: &Plan, variants: &[Variant], whole: usize) -> Option<usize> {
-    let net = |index: usize| {
-        let versus = variants[index].versus.as_ref()?;
-        Some(versus.win? - versus.harm.map_or(0.0, |harm| harm.value))
-    };
-    let (all, name) = (net(whole)?, &variants[whole].name);
-    (0..variants.len())
-        .filter(|&index| plan.variants[index].part_of.as_ref() == Some(name))
-        .filter_map(|index| Some((index, net(index)?)))
-        .max_by(|one, other| one.1.total_cmp(&other.1).then(other.0.cmp(&one.0)))
-        .filter(|(_, own)| *own >= 0.9 * all)
-        .map(|(index, _)| index)
-}
-
-/// Which of two places is named first: the one at which a variant saves more by itself, then the one where packets wait longer.
-pub(super) fn by_weight(plan: &Plan, variants: &[Variant], whole: usize, one: &str, other: &str) -> Ordering {
-    let win = |place: &str| part_win(plan, variants, whole, place);
-    let wait = |name: &str| {
-        let mut places = plan.places.iter().zip(&plan.standing);
-        let place = places.find(|(place, _)| place.described() == name);
-        place.map_or(0.0, |(_, standing)| standing.wait_mean_s)
-    };
-    let by_win = win(other).total_cmp(&win(one));
-    by_win.then_with(|| wait(other).total_cmp(&wait(one)))
-}
-
-/// What a variant saves at `place` alone; nothing is less than what was not tried.
-fn part_win(plan: &Plan, variants: &[Variant], whole: usize, place: &str) -> f64 {
-    (0..variants.len())
-        .filter(|&part| plan.variants[part].part_of.as_ref() == Some(&variants[whole].name))
-        .find(|&part| part_place(plan, part) == place)
-        .and_then(|part| variants[part].versus.as_ref()?.win)
-        .unwrap_or(f64::NEG_INFINITY)
-}
-
-/// Where a part acts.
-fn part_place(plan: &Plan, part: usize) -> String {
-    let planned = &plan.variants[part];
-    match (planned.places.first(), planned.senders) {
-        (Some(&place), _) => plan.places[place].described(),
-        (None, Some(senders)) => senders.name().to_owned(),
-        (None, None) => planned.name.clone(),
-    }
 }
 
 /// The answer of a comparison.

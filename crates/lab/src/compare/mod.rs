@@ -8,6 +8,7 @@ pub(crate) mod groups;
 mod harm;
 mod notes;
 pub(crate) mod numbers;
+pub mod parts;
 pub mod place;
 mod plan;
 mod ranking;
@@ -194,25 +195,29 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
     Evaluation { comparison, rows }
 }
 
-/// How to turn a variant on: where one place alone makes the difference, there; what the others add is optional.
+/// How to turn a variant on: where some places alone make the difference, there; what the others add is optional.
 fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<Instruction> {
     let of = |index: usize| {
         let mut instructions = turn_on::instructions_of(plan, index, &variants[index], &variants[0]);
         let planned = &plan.variants[index];
-        let place = planned.part_of.as_ref().and(planned.places.first());
-        let place = place.map(|&place| plan.places[place].name.as_str());
-        turn_on::give_results_of_nearest(&mut instructions, plan, variants, place);
+        let places = planned.part_of.as_ref().map(|_| planned.places.clone());
+        let part = places
+            .filter(|places| !places.is_empty())
+            .map(parts::Part::Places);
+        turn_on::give_results_of_nearest(&mut instructions, plan, variants, part.as_ref());
         instructions
     };
     let mut all = of(index);
     // What saves most by itself comes first.
-    all.sort_by(|a, b| answer::by_weight(plan, variants, index, &a.place, &b.place));
+    all.sort_by(|a, b| parts::by_weight(plan, variants, index, &a.place, &b.place));
     let win = |index: usize| variants[index].versus.as_ref().and_then(|versus| versus.win);
-    let Some(part) = answer::part_that_matters(plan, variants, index) else {
+    let Some(part) = parts::part_that_matters(plan, variants, index) else {
         turn_on::check_together(&mut all);
         return all;
     };
     let mut instructions = of(part);
+    instructions.sort_by(|a, b| parts::by_weight(plan, variants, index, &a.place, &b.place));
+    turn_on::check_together(&mut instructions);
     let [one, all_of_it] = [win(part), win(index)].map(|win| win.unwrap_or(0.0));
     all.retain(|one| instructions.iter().all(|first| first.place != one.place));
     if all_of_it < one + 0.001 {

@@ -1,7 +1,8 @@
 //! What to run: the scenario as described and what it is compared with.
 
+use super::parts::Part;
 use super::place::{self, Place, contained, named};
-use super::senders::{group_side, senders};
+use super::senders::senders;
 use super::space::Wish;
 use super::unknown::unknown_in;
 use crate::identity;
@@ -53,7 +54,7 @@ pub struct Planned {
     pub senders: Option<Senders>,
     /// A parameter of the queues it changes with another value than the mechanisms', in a search.
     pub tuned: Option<(&'static str, toml::Value)>,
-    /// Name of the variant of which it is a part: the same mechanism at one place only, or on one side only.
+    /// Name of the variant of which it is a part: the same mechanism at some of its places only, or on one side only.
     pub part_of: Option<String>,
 }
 
@@ -385,30 +386,6 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds the mechanism of the variant called `name` at each of its places alone, and on each side alone, where it has
-    /// several. The answer then says which of them matters.
-    pub fn add_parts(&mut self, name: &str) {
-        let Some(whole) = self.variants.iter().find(|variant| variant.name == name).cloned() else {
-            return;
-        };
-        if whole.mechanisms.is_empty() || whole.part_of.is_some() {
-            return;
-        }
-        let tuned = whole.tuned.clone();
-        let queues = whole.mechanisms.iter().any(|part| part.changes_queues());
-        if queues && self.chosen.len() > 1 {
-            for place in self.chosen.clone() {
-                let part = Part::Place(place);
-                self.add(&whole.mechanisms, tuned.as_ref(), Some((name, part)));
-            }
-        }
-        if !queues && whole.senders == Some(Senders::Both) {
-            for side in [Senders::Servers, Senders::Clients] {
-                self.add(&whole.mechanisms, tuned.as_ref(), Some((name, Part::Side(side))));
-            }
-        }
-    }
-
     fn add_candidate(&mut self, candidate: &Candidate) -> Result<(), Error> {
         if let Some(name) = &candidate.variant {
             let named = self.scenario.variants().iter();
@@ -422,7 +399,7 @@ impl Plan {
     }
 
     /// `tuned` is a parameter of the queues that the mechanisms change, with its value.
-    fn add(
+    pub(super) fn add(
         &mut self,
         parts: &[&'static Mechanism],
         tuned: Option<&(&'static str, toml::Value)>,
@@ -433,16 +410,12 @@ impl Plan {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             name = format!("{name} ({key} = {value})");
         }
-        let places = match part {
-            Some((_, Part::Place(place))) => {
-                name = format!("{name} at {} only", self.places[place].name);
-                vec![place]
-            }
-            Some((_, Part::Side(side))) => {
-                name = format!("{name} on {} only", side.name());
-                self.chosen.clone()
-            }
-            None => self.chosen.clone(),
+        if let Some((_, part)) = &part {
+            name = part.name(&name, self);
+        }
+        let places = match &part {
+            Some((_, Part::Places(places))) => places.clone(),
+            _ => self.chosen.clone(),
         };
         let site = self.site(&places);
         let set = parts.iter().fold(Setting::none(), |set, part| {
@@ -452,8 +425,8 @@ impl Plan {
             Some((key, value)) => site.with(set, key, value),
             None => set,
         };
-        let set = match part {
-            Some((_, Part::Side(side))) => self.on_side(&set, side),
+        let set = match &part {
+            Some((_, Part::Side(side))) => self.on_side(&set, *side),
             _ => set,
         };
         let whole = part.map(|(whole, _)| whole.to_owned());
@@ -510,26 +483,6 @@ impl Plan {
         }
     }
 
-    /// The switches of `set` for the groups whose data is sent from this side.
-    fn on_side(&self, set: &Setting, side: Senders) -> Setting {
-        let spec = &self.described.spec;
-        let groups = spec
-            .groups
-            .iter()
-            .filter(|group| group_side(&self.described, group) == Some(side));
-        let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
-        set.iter()
-            .fold(
-                Setting::from_origin("one side"),
-                |part, (path, value)| match path.strip_prefix("tcp.") {
-                    Some(key) => names.iter().fold(part, |part, name| {
-                        part.with(format!("traffic.{name}.tcp.{key}"), value.clone())
-                    }),
-                    None => part.with(path, value.clone()),
-                },
-            )
-    }
-
     /// The runs to make, without the seeds.
     pub fn jobs(&self) -> Vec<Job> {
         self.variants
@@ -581,13 +534,4 @@ enum Wanted {
     /// Index into the file's variants.
     Variant(usize),
     Mechanisms(Vec<&'static Mechanism>),
-}
-
-/// A part of a mechanism.
-#[derive(Clone, Copy)]
-enum Part {
-    /// Its queue at one place only.
-    Place(usize),
-    /// Its senders on one side only.
-    Side(Senders),
 }

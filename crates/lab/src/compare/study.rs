@@ -4,6 +4,7 @@
 //!
 //! What is run follows from scenario, choice and finished runs alone, never from the clock, unless a budget of time is given.
 
+use super::parts::{doubtful_places, is_enough};
 use super::place::Place;
 use super::ranking::Rows;
 use super::sensitivity::{NEIGHBOURS, judge};
@@ -297,7 +298,8 @@ fn more_seeds(
     Ok(())
 }
 
-/// The best few that change several queues, or the senders of both sides: each place or side alone.
+/// The best few that change several queues, or the senders of both sides: each place or side alone, and of three or more places those that
+/// are left when one that is of no use alone is left out, as long as that costs nothing.
 fn one_place_at_a_time(
     plan: &mut Plan,
     total: &mut Batch,
@@ -305,29 +307,64 @@ fn one_place_at_a_time(
     budget: Option<Budget>,
     run: &mut Runner<'_>,
 ) -> Result<(), StudyError> {
-    let best: Vec<usize> = rows.first.iter().take(BEST_FEW).copied().collect();
-    for whole in best {
+    for &whole in rows.first.iter().take(BEST_FEW) {
         let before = plan.variants.len();
         plan.add_parts(&plan.variants[whole].name.clone());
-        if plan.variants.len() == before {
+        let title = "the best, one place at a time";
+        if !run_parts(title, plan, total, before, whole, budget, run)? {
+            return Ok(());
+        }
+        let mut kept = plan.variants[whole].places.clone();
+        if kept.len() < 3 {
             continue;
         }
-        // Over the seeds of the whole, so that both can be compared; within a budget, over those of the first pass.
-        let seeds: Vec<u64> = match budget {
-            None => total.runs[whole].iter().map(|run| run.seed).collect(),
-            Some(_) => plan.seeds.clone(),
-        };
-        let batch = run("the best, one place at a time", &plan.jobs()[before..], &seeds)?;
-        if batch.interrupted {
-            // Of some parts nothing or little was run: none is reported.
-            count(total, &batch);
-            plan.variants.truncate(before);
-            total.interrupted = true;
-            break;
+        for place in doubtful_places(plan, &ranked(plan, total).variants, whole) {
+            let others: Vec<usize> = kept.iter().copied().filter(|&other| other != place).collect();
+            let before = plan.variants.len();
+            // A single place was tried.
+            if others.len() > 1 {
+                plan.add_part_at(whole, others.clone());
+            }
+            let title = "the best, without a place";
+            if !run_parts(title, plan, total, before, whole, budget, run)? {
+                return Ok(());
+            }
+            if plan.variants.len() > before && is_enough(&ranked(plan, total).variants, before, whole) {
+                kept = others;
+            }
         }
-        join_variants(total, batch);
     }
     Ok(())
+}
+
+/// Runs the parts of the variant `whole` that were added from `before` on; whether they were finished.
+fn run_parts(
+    title: &str,
+    plan: &mut Plan,
+    total: &mut Batch,
+    before: usize,
+    whole: usize,
+    budget: Option<Budget>,
+    run: &mut Runner<'_>,
+) -> Result<bool, StudyError> {
+    if plan.variants.len() == before {
+        return Ok(true);
+    }
+    // Over the seeds of the whole, so that both can be compared; within a budget, over those of the first pass.
+    let seeds: Vec<u64> = match budget {
+        None => total.runs[whole].iter().map(|run| run.seed).collect(),
+        Some(_) => plan.seeds.clone(),
+    };
+    let batch = run(title, &plan.jobs()[before..], &seeds)?;
+    if batch.interrupted {
+        // Of some parts nothing or little was run: none is reported.
+        count(total, &batch);
+        plan.variants.truncate(before);
+        total.interrupted = true;
+        return Ok(false);
+    }
+    join_variants(total, batch);
+    Ok(true)
 }
 
 /// The jitter to try, where nothing varies packet times: up to one packet time of the bottleneck at every access link.

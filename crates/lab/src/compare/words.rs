@@ -408,12 +408,9 @@ pub fn afterwards(instruction: &Instruction) -> Option<String> {
 }
 
 /// What the user is advised to do, of which the headline and the report give the figures: the part of the recommended variant at the place
-/// that matters, where one place does, or the whole.
+/// or places that matter, where not all do, or the whole.
 pub fn done<'a>(document: &'a Document, recommended: &Recommended) -> Option<&'a Variant> {
-    let acts_at = |versus: &Versus| match (versus.places.first(), versus.senders) {
-        (Some(place), _) => Some(place.clone()),
-        (None, senders) => senders.map(|senders| senders.name().to_owned()),
-    };
+    let acts_at = |versus: &Versus| super::parts::in_words(&versus.places, versus.senders);
     let part = |variant: &&Variant| {
         variant.versus.as_ref().is_some_and(|versus| {
             versus.part_of.as_ref() == Some(&recommended.variant) && acts_at(versus) == recommended.matters

@@ -15,6 +15,7 @@ mod shaper;
 #[cfg(test)]
 mod tests;
 
+use super::parts::Part;
 use super::place::Place;
 use super::{Plan, words};
 use crate::mechanisms::Effort;
@@ -22,16 +23,16 @@ use crate::result::{Instruction, Variant};
 
 /// Where a variant cannot be had, or the commands turn on another one, the results of that one stand in the instruction: what is typed is
 /// what is expected.
-pub fn give_results_of_nearest(
+pub(super) fn give_results_of_nearest(
     instructions: &mut [Instruction],
     plan: &Plan,
     variants: &[Variant],
-    part: Option<&str>,
+    part: Option<&Part>,
 ) {
     for one in instructions {
         let Some(name) = &one.nearest else { continue };
         // Of a part, the same part of the nearest one.
-        let place = part.map(|place| format!("{name} at {place} only"));
+        let place = part.map(|part| part.name(name, plan));
         let wanted = place.as_ref().unwrap_or(name);
         let named = |variant: &&Variant| variant.name == *wanted;
         let Some((variant, baseline)) = variants.iter().find(named).zip(variants.first()) else {

@@ -1,0 +1,287 @@
+//! Parts of a variant: the same mechanism at some of its places only, or on one side only. They say where it makes the difference, so that
+//! nobody is told to change a queue at which nothing is to be won.
+
+use super::plan::Plan;
+use super::ranking::WORTHWHILE;
+use crate::result::{Senders, Variant};
+use crate::scenario::Setting;
+use std::cmp::Ordering;
+
+/// A part of a mechanism.
+#[derive(Clone)]
+pub(super) enum Part {
+    /// Its queue at these places only.
+    Places(Vec<usize>),
+    /// Its senders on one side only.
+    Side(Senders),
+}
+
+impl Part {
+    /// What the part of the variant `whole` is called.
+    pub(super) fn name(&self, whole: &str, plan: &Plan) -> String {
+        match self {
+            Part::Places(places) => {
+                let names = places.iter().map(|&place| plan.places[place].name.as_str());
+                format!("{whole}{AT}{}{ONLY}", names.collect::<Vec<_>>().join(AND_AT))
+            }
+            Part::Side(side) => format!("{whole}{ON}{}{ONLY}", side.name()),
+        }
+    }
+}
+
+const AT: &str = " at ";
+const AND_AT: &str = " and at ";
+const ON: &str = " on ";
+const ONLY: &str = " only";
+
+/// Of which variant the one of this name is a part; the name itself if of none.
+pub fn whole_of(name: &str) -> &str {
+    let part = name.strip_suffix(ONLY);
+    let whole = part.and_then(|part| part.split_once(AT).or_else(|| part.split_once(ON)));
+    whole.map_or(name, |(whole, _)| whole)
+}
+
+impl Plan {
+    /// Adds the mechanism of the variant called `name` at each of its places alone, and on each side alone, where it has
+    /// several. The answer then says which of them matters.
+    pub fn add_parts(&mut self, name: &str) {
+        let Some(whole) = self.whole(name) else {
+            return;
+        };
+        let queues = self.variants[whole]
+            .mechanisms
+            .iter()
+            .any(|part| part.changes_queues());
+        if queues && self.chosen.len() > 1 {
+            for place in self.chosen.clone() {
+                self.add_part(whole, Part::Places(vec![place]));
+            }
+        }
+        if !queues && self.variants[whole].senders == Some(Senders::Both) {
+            for side in [Senders::Servers, Senders::Clients] {
+                self.add_part(whole, Part::Side(side));
+            }
+        }
+    }
+
+    /// Adds the part called `name`, at one place or several, of the variant called `whole`, unless it is here or no such places are.
+    pub fn add_part_called(&mut self, whole: &str, name: &str) {
+        let list = name
+            .strip_prefix(whole)
+            .and_then(|rest| rest.strip_prefix(AT)?.strip_suffix(ONLY));
+        let (Some(list), Some(whole)) = (list, self.whole(whole)) else {
+            return;
+        };
+        let called = |name: &str| {
+            let mut chosen = self.chosen.iter().copied();
+            chosen.find(|&place| self.places[place].name == name)
+        };
+        let places: Option<Vec<usize>> = list.split(AND_AT).map(called).collect();
+        if let Some(places) = places
+            && self.variants.iter().all(|variant| variant.name != name)
+        {
+            self.add_part(whole, Part::Places(places));
+        }
+    }
+
+    /// Adds the mechanism of a variant at these places only.
+    pub(super) fn add_part_at(&mut self, whole: usize, places: Vec<usize>) {
+        self.add_part(whole, Part::Places(places));
+    }
+
+    /// The variant of this name, if it consists of mechanisms and is no part itself.
+    fn whole(&self, name: &str) -> Option<usize> {
+        let index = self.variants.iter().position(|variant| variant.name == name)?;
+        let whole = &self.variants[index];
+        (!whole.mechanisms.is_empty() && whole.part_of.is_none()).then_some(index)
+    }
+
+    fn add_part(&mut self, whole: usize, part: Part) {
+        let whole = &self.variants[whole];
+        let (name, mechanisms, tuned) = (whole.name.clone(), whole.mechanisms.clone(), whole.tuned.clone());
+        self.add(&mechanisms, tuned.as_ref(), Some((&name, part)));
+    }
+
+    /// The switches of `set` for the groups whose data is sent from this side.
+    pub(super) fn on_side(&self, set: &Setting, side: Senders) -> Setting {
+        let spec = &self.described.spec;
+        let groups = spec
+            .groups
+            .iter()
+            .filter(|group| super::senders::group_side(&self.described, group) == Some(side));
+        let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
+        set.iter()
+            .fold(
+                Setting::from_origin("one side"),
+                |part, (path, value)| match path.strip_prefix("tcp.") {
+                    Some(key) => names.iter().fold(part, |part, name| {
+                        part.with(format!("traffic.{name}.tcp.{key}"), value.clone())
+                    }),
+                    None => part.with(path, value.clone()),
+                },
+            )
+    }
+}
+
+/// What a variant saves less the harm it does.
+fn net(variant: &Variant) -> Option<f64> {
+    let versus = variant.versus.as_ref()?;
+    Some(versus.win? - versus.harm.map_or(0.0, |harm| harm.value))
+}
+
+/// Indices of the parts of the variant `whole`.
+fn of<'a>(plan: &'a Plan, variants: &'a [Variant], whole: usize) -> impl Iterator<Item = usize> + 'a {
+    let name = &variants[whole].name;
+    (0..variants.len()).filter(move |&index| plan.variants[index].part_of.as_ref() == Some(name))
+}
+
+/// The part of a variant that has at least nine tenths of what the whole saves, less the harm of each.
+pub(super) fn part_that_matters(plan: &Plan, variants: &[Variant], whole: usize) -> Option<usize> {
+    let all = net(&variants[whole])?;
+    of(plan, variants, whole)
+        .filter_map(|index| Some((index, net(&variants[index])?)))
+        .max_by(|one, other| one.1.total_cmp(&other.1).then(other.0.cmp(&one.0)))
+        .filter(|(_, own)| *own >= 0.9 * all)
+        .map(|(index, _)| index)
+}
+
+/// The places of a variant that may be of no use to it: at each of them alone it saves nothing, less the harm. The one with the worst part
+/// comes first. Each may be needed nevertheless, where a queue stands only once another is mended: what the others do without it says so.
+/// None where a single place is enough, or where there are only two.
+pub(super) fn doubtful_places(plan: &Plan, variants: &[Variant], whole: usize) -> Vec<usize> {
+    if plan.variants[whole].places.len() < 3 || part_that_matters(plan, variants, whole).is_some() {
+        return Vec::new();
+    }
+    let alone = |part: usize| match plan.variants[part].places.as_slice() {
+        &[place] => Some((place, net(&variants[part])?)),
+        _ => None,
+    };
+    let no_win = |part: usize| {
+        let versus = variants[part].versus.as_ref();
+        versus.is_some_and(|versus| !versus.significant || versus.win.is_none_or(|win| win < WORTHWHILE))
+    };
+    let mut doubtful: Vec<(usize, f64)> = of(plan, variants, whole)
+        .filter_map(|part| Some((part, alone(part)?)))
+        .filter(|&(part, (_, net))| no_win(part) || net <= 0.0)
+        .map(|(_, alone)| alone)
+        .collect();
+    doubtful.sort_by(|one, other| one.1.total_cmp(&other.1).then(one.0.cmp(&other.0)));
+    doubtful.into_iter().map(|(place, _)| place).collect()
+}
+
+/// Whether a part saves what the whole does, less the harm of each, but for less than what is worthwhile.
+pub(super) fn is_enough(variants: &[Variant], part: usize, whole: usize) -> bool {
+    match (net(&variants[part]), net(&variants[whole])) {
+        (Some(part), Some(whole)) => part + WORTHWHILE > whole,
+        _ => false,
+    }
+}
+
+/// Which of two places is named first: the one at which a variant saves more by itself, then the one where packets wait longer.
+pub(super) fn by_weight(plan: &Plan, variants: &[Variant], whole: usize, one: &str, other: &str) -> Ordering {
+    let win = |place: &str| part_win(plan, variants, whole, place);
+    let wait = |name: &str| {
+        let mut places = plan.places.iter().zip(&plan.standing);
+        let place = places.find(|(place, _)| place.described() == name);
+        place.map_or(0.0, |(_, standing)| standing.wait_mean_s)
+    };
+    let by_win = win(other).total_cmp(&win(one));
+    by_win.then_with(|| wait(other).total_cmp(&wait(one)))
+}
+
+/// What a variant saves at `place` alone; nothing is less than what was not tried.
+fn part_win(plan: &Plan, variants: &[Variant], whole: usize, place: &str) -> f64 {
+    of(plan, variants, whole)
+        .find(|&part| acts_at(plan, part) == place)
+        .and_then(|part| variants[part].versus.as_ref()?.win)
+        .unwrap_or(f64::NEG_INFINITY)
+}
+
+/// Where a part acts, in words.
+pub(super) fn acts_at(plan: &Plan, part: usize) -> String {
+    let planned = &plan.variants[part];
+    let places = planned
+        .places
+        .iter()
+        .map(|&place| plan.places[place].described())
+        .collect::<Vec<_>>();
+    in_words(&places, planned.senders).unwrap_or_else(|| planned.name.clone())
+}
+
+/// Places, or else the side whose senders are changed: `the uplink, 5 Mbit/s and at the downlink, 30 Mbit/s`.
+pub(super) fn in_words(places: &[String], senders: Option<Senders>) -> Option<String> {
+    match (places, senders) {
+        ([], senders) => senders.map(|senders| senders.name().to_owned()),
+        (places, _) => Some(places.join(AND_AT)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Choice;
+    use crate::scenario::Scenario;
+
+    const SHIP: &str = r#"[network]
+kind = "dumbbell"
+pairs = 2
+[network.bottleneck]
+rate = "30 Mbit/s"
+delay = "10 ms"
+queue = { kind = "drop-tail", limit = "1 MB" }
+reverse = { rate = "5 Mbit/s" }
+[[traffic]]
+name = "pages"
+kind = "transfer"
+size = "30 kB"
+arrivals = { dist = "poisson", rate = "3 per second" }
+"#;
+
+    #[test]
+    fn a_part_is_found_again_by_its_name() {
+        let scenario = Scenario::parse("ship.toml", SHIP).expect("it is correct");
+        let choice = Choice {
+            only: vec![String::from("sfq")],
+            places: ["bottleneck", "access:forward"].map(str::to_owned).to_vec(),
+            ..Choice::default()
+        };
+        let mut plan = Plan::compare(scenario, &choice).expect("it resolves");
+        let whole = plan.whole("sfq").expect("it was added");
+        assert_eq!(plan.variants[whole].places.len(), 3);
+        let uplink = plan.places.iter().position(|place| place.name == "the uplink");
+        let downlink = plan.places.iter().position(|place| place.name == "the downlink");
+        let two: Vec<usize> = downlink.into_iter().chain(uplink).collect();
+        plan.add_parts("sfq");
+        plan.add_part_at(whole, two.clone());
+        let added = plan.variants[whole + 1..].to_vec();
+        assert_eq!(added.len(), 4, "three places alone, and two together");
+        let last = &added[3];
+        assert_eq!(last.name, "sfq at the downlink and at the uplink only");
+        assert_eq!((last.places.clone(), last.part_of.as_deref()), (two, Some("sfq")));
+        assert!(plan.whole(&last.name).is_none(), "a part has no parts");
+        for part in &added {
+            assert_eq!(whole_of(&part.name), "sfq");
+            plan.variants.truncate(whole + 1);
+            plan.add_part_called("sfq", &part.name);
+            plan.add_part_called("sfq", &part.name);
+            let again: Vec<_> = plan.variants[whole + 1..]
+                .iter()
+                .map(|one| (&one.name, &one.set))
+                .collect();
+            assert_eq!(again, [(&part.name, &part.set)]);
+        }
+        for wrong in [
+            "sfq",
+            "sfq at",
+            "sfq at  only",
+            "sfq at the moon only",
+            "drr at the uplink only",
+        ] {
+            plan.variants.truncate(whole + 1);
+            plan.add_part_called("sfq", wrong);
+            assert_eq!(plan.variants.len(), whole + 1, "{wrong}");
+        }
+        assert_eq!(whole_of("sfq on servers only"), "sfq");
+        assert_eq!(whole_of("fq-codel + rack-tlp"), "fq-codel + rack-tlp");
+    }
+}
