@@ -335,7 +335,9 @@ fn check_table(
                 .copied()
                 .chain(keys.iter().map(|key| key.name))
                 .collect();
-            return Err(unknown_key(entry, path, &names, kind));
+            // A key of a file that belongs to one of its tables.
+            let home = path.is_empty().then(|| home_of(&entry.key, keys)).flatten();
+            return Err(unknown_key(entry, path, &names, kind, home));
         };
         check(&entry.node, &key.kind, &join(path, key.name))?;
     }
@@ -347,7 +349,24 @@ fn check_table(
     Ok(())
 }
 
-fn unknown_key(entry: &Entry, path: &str, names: &[&str], kind: Option<(&KindTable, &str)>) -> Error {
+/// The table, among these keys, that has a key of this name.
+fn home_of(name: &str, keys: &[&Key]) -> Option<&'static str> {
+    let has = |own: &[Key]| own.iter().any(|key| key.name == name);
+    let found = keys.iter().find(|key| match key.kind {
+        Kind::Table(own) => has(own),
+        Kind::Tagged(tagged) => has(tagged.common) || tagged.kinds.iter().any(|kind| has(kind.keys)),
+        _ => false,
+    });
+    found.map(|key| key.name)
+}
+
+fn unknown_key(
+    entry: &Entry,
+    path: &str,
+    names: &[&str],
+    kind: Option<(&KindTable, &str)>,
+    home: Option<&str>,
+) -> Error {
     let full = join(path, &entry.key);
     let place = &entry.key_place;
     let message = match kind {
@@ -365,7 +384,9 @@ fn unknown_key(entry: &Entry, path: &str, names: &[&str], kind: Option<(&KindTab
         .iter()
         .find(|(word, ours)| *word == entry.key && names.contains(ours));
     let near = other.map(|(_, ours)| *ours);
-    if let Some(near) = near.or_else(|| nearest(&entry.key, names.iter().copied())) {
+    if let Some(home) = home {
+        error = error.help(place, format!("`{}` belongs to the table [{home}]", entry.key));
+    } else if let Some(near) = near.or_else(|| nearest(&entry.key, names.iter().copied())) {
         error = error.help(place, format!("did you mean `{near}`?"));
     }
     if let Some((_, advice)) = FOLLOWS.iter().find(|(word, _)| *word == entry.key) {

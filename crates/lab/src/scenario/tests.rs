@@ -249,6 +249,7 @@ fn messages_name_file_line_key_and_choices() {
         ("a sender that is the only receiver", tree("cores = 1\nedges = 1\ndslams = 1\nhosts = 1")),
         ("unknown key", home("pairs = 12", "pears = 12")),
         ("unknown key of the file", home("[run]", "[runs]")),
+        ("key of a table above all tables", format!("seeds = 3\n{HOME_LINE}")),
         ("unknown key in a link", home("delay = \"16 ms\"", "dealy = \"16 ms\"")),
         ("key of another kind of traffic", home("count = 2", "rounds = 2")),
         ("key of several other kinds of traffic", home("count = 2", "arrivals = { dist = \"poisson\", rate = \"1 per second\" }")),
