@@ -135,13 +135,22 @@ fn of<'a>(plan: &'a Plan, variants: &'a [Variant], whole: usize) -> impl Iterato
     (0..variants.len()).filter(move |&index| plan.variants[index].part_of.as_ref() == Some(name))
 }
 
-/// The part of a variant that has at least nine tenths of what the whole saves, less the harm of each.
+/// The part of a variant that has at least nine tenths of what the whole saves, less the harm of each. Of parts that differ by less than what
+/// is worthwhile it is that of the fewest places.
 pub(super) fn part_that_matters(plan: &Plan, variants: &[Variant], whole: usize) -> Option<usize> {
     let all = net(&variants[whole])?;
-    of(plan, variants, whole)
+    let parts: Vec<(usize, f64)> = of(plan, variants, whole)
         .filter_map(|index| Some((index, net(&variants[index])?)))
-        .max_by(|one, other| one.1.total_cmp(&other.1).then(other.0.cmp(&one.0)))
-        .filter(|(_, own)| *own >= 0.9 * all)
+        .collect();
+    let best = parts.iter().map(|part| part.1).reduce(f64::max)?;
+    let places = |index: usize| plan.variants[index].places.len();
+    parts
+        .into_iter()
+        .filter(|(_, own)| *own >= 0.9 * all && *own + WORTHWHILE > best)
+        .min_by(|one, other| {
+            let fewer = places(one.0).cmp(&places(other.0));
+            fewer.then(other.1.total_cmp(&one.1)).then(one.0.cmp(&other.0))
+        })
         .map(|(index, _)| index)
 }
 
