@@ -435,7 +435,7 @@ fn slope_of(points: &[(f64, Series)], on: fn(f64) -> f64) -> Series {
 }
 
 /// What is expected, as one would say it.
-fn words(expect: Expect, unit: Option<&str>) -> String {
+pub(super) fn words(expect: Expect, unit: Option<&str>) -> String {
     let unit = unit.map_or_else(String::new, |unit| format!(" {unit}"));
     match expect {
         Expect::Value {

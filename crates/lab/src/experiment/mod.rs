@@ -18,6 +18,7 @@ pub use library::{Experiment, UnknownName};
 use crate::compare::{Plan, Planned};
 use crate::run::{Batch, Job};
 use crate::scenario::{Error, ErrorKind, Point, Published, Scenario, Setting};
+use evaluate::words;
 use record::Recorded;
 use serde::Serialize;
 use verdict::{Interval, Verdict};
@@ -253,10 +254,16 @@ pub struct DocumentEntry {
 /// A check in the document.
 #[derive(Clone, Debug, Serialize)]
 struct DocumentCheck {
+    name: String,
     claim: String,
     published: serde_json::Value,
+    /// What is expected, in words; `null`: nothing is, the value is a report.
+    expected: Option<String>,
+    /// Whether the verdict depends on it.
+    counts: bool,
     measured: Option<f64>,
     ci95: Option<[f64; 2]>,
+    /// Whether it holds; `null`: undecided, or nothing is expected.
     holds: Option<bool>,
 }
 
@@ -265,8 +272,11 @@ impl DocumentEntry {
     pub fn listed(experiment: &Experiment) -> DocumentEntry {
         let figure = &experiment.file.figure;
         let checks = figure.checks.iter().map(|check| DocumentCheck {
+            name: check.name.clone(),
             claim: check.claim.clone(),
             published: published(check.published.as_ref()),
+            expected: check.expect.map(|expect| words(expect, check.unit.as_deref())),
+            counts: check.counts(),
             measured: None,
             ci95: None,
             holds: None,
@@ -286,8 +296,11 @@ impl DocumentEntry {
 impl From<&Evaluated> for DocumentEntry {
     fn from(evaluated: &Evaluated) -> DocumentEntry {
         let checks = evaluated.checks.iter().map(|check| DocumentCheck {
+            name: check.name.clone(),
             claim: check.claim.clone(),
             published: published(check.published.as_ref()),
+            expected: check.expected.clone(),
+            counts: check.counts,
             measured: check.measured,
             ci95: check.interval.ends(),
             holds: check.holds,

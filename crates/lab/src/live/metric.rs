@@ -2,7 +2,7 @@
 
 use super::record::Run;
 use crate::statistics::Sample;
-use regex::Regex;
+use regex_lite::Regex;
 
 /// A measure of a run.
 #[derive(Clone, Debug)]

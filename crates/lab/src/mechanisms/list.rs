@@ -89,12 +89,12 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("dualpi2-l4s", Queues, QueueAndTcp, &[
         (QUEUE, Text("dualpi2")),
         ("tcp.congestion_control", Text("prague")),
-        ("tcp.ecn", Flag(true)),
+        ("tcp.ecn", Text("accurate")),
         ("tcp.ecn_codepoint", Text("ect1")),
     ])
         .document("TCP Prague: senders reduce in proportion to the marks and say so with ECT(1). They wait in a queue of their own, which is marked from 1 ms of wait on, or from two packet times on a slow line; others share the line with them through a coupled controller that holds 15 ms.", "RFC 9330, RFC 9331, RFC 9332; sender: draft-briscoe-iccrg-prague-congestion-control")
         .evidence("De Schepper et al., CoNEXT 2016 and RFC 9332: queueing below a millisecond for L4S traffic beside classic flows of about the same rate.")
-        .turn_on("Linux 6.17 and later: tc qdisc replace dev IF root dualpi2; senders need TCP Prague (L4STeam kernels: net.ipv4.tcp_congestion_control=prague) or, in a network of one's own, DCTCP with ECT(1) by BPF. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.congestion_control=prague --set tcp.ecn=true --set tcp.ecn_codepoint=ect1 (docs/proxy.md)")
+        .turn_on("Linux 6.17 and later: tc qdisc replace dev IF root dualpi2; senders need TCP Prague (L4STeam kernels: net.ipv4.tcp_congestion_control=prague) or, in a network of one's own, DCTCP with ECT(1) by BPF. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.congestion_control=prague --set tcp.ecn=accurate --set tcp.ecn_codepoint=ect1 (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("drr", Queues, Queue, &[(QUEUE, Text("drr"))])
         .document("One queue per flow, each served a quantum of bytes per round: equal shares for backlogged flows whatever their packet sizes, and no waiting behind another flow's backlog.", "Shreedhar and Varghese, SIGCOMM 1995")
@@ -324,7 +324,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .turn_on("Linux 2.6.19 and later: the default; sysctl net.ipv4.tcp_congestion_control=cubic"),
     entry("dctcp", GreedyFlows, QueueAndTcp, &[
         ("tcp.congestion_control", Text("dctcp")),
-        ("tcp.ecn", Flag(true)),
+        ("tcp.ecn", Text("accurate")),
         (QUEUE, Text("codel")),
         ("queue.target", Text("1 s")),
         ("queue.ce_threshold", RttShare(7)),
