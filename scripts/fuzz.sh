@@ -6,17 +6,21 @@ cd "$(dirname "$0")/.." || exit 1
 seconds=${FUZZ_SECONDS:-20}
 # With FUZZ_RUNS the same inputs every time, for tests; a search with fresh seeds is for `make fuzz`.
 limit=(-max_total_time="$seconds")
+plain=()
 if [ -n "${FUZZ_RUNS:-}" ]; then
     limit=(-seed=1 -runs="$FUZZ_RUNS")
     # So few runs take less time than compiling well would.
     export CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+    for crate in fleetfoot-drill fleetfoot-lab fleetfoot-live minijinja; do
+        plain+=(--config "profile.release.package.$crate.opt-level=0")
+    done
 fi
 if ! command -v c++ >/dev/null 2>&1; then
     echo "skipped: libFuzzer needs a C++ compiler"
     exit 0
 fi
 flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1"
-(cd fuzz && RUSTFLAGS="$flags" cargo build --release --locked --quiet --target "$(rustc -vV | sed -n 's/^host: //p')") || exit 1
+(cd fuzz && RUSTFLAGS="$flags" cargo build --release --locked --quiet "${plain[@]}" --target "$(rustc -vV | sed -n 's/^host: //p')") || exit 1
 status=0
 host=$(rustc -vV | sed -n 's/^host: //p')
 for source in fuzz/fuzz_targets/*.rs; do

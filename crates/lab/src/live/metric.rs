@@ -29,7 +29,7 @@ impl Metric {
         }
         let expression = Regex::new(text).map_err(|error| {
             let why = error.to_string();
-            let last = why.lines().last().unwrap_or("").trim_start_matches("error: ");
+            let last = why.lines().last().unwrap_or("").trim_start_matches("found ");
             format!("not a regular expression ({last}); {WANTED}")
         })?;
         if expression.captures_len() < 2 {
