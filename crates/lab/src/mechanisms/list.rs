@@ -331,7 +331,7 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("Reduces the window in proportion to the share of marked bytes. The queue marks every packet that waited longer than a seventh of the RTT, the least that keeps a line without jitter full, and twice the mean jitter of the links; it must not be shared with flows that halve.", "RFC 8257; the seventh: Alizadeh et al., SIGCOMM 2010 (K > C RTT / 7), whose K = 65 packets at 10 Gbit/s has room for bursts of hosts")
         .evidence("Alizadeh et al., SIGCOMM 2010: same throughput with a tenth of the buffer in data centres. Only for networks under one administration.")
-        .turn_on("Linux 3.18 and later, on both hosts: sysctl net.ipv4.tcp_congestion_control=dctcp net.ipv4.tcp_ecn=1; marking at the bottleneck, Linux 4.2 and later: tc qdisc replace dev IF root codel target 1s ce_threshold T, where T is a seventh of the RTT and what the hosts' jitter spans")
+        .turn_on("Linux 3.18 and later, on both hosts: sysctl net.ipv4.tcp_congestion_control=dctcp net.ipv4.tcp_ecn=1, from 7.0 on net.ipv4.tcp_ecn=3, which counts every mark (RFC 9768); marking at the bottleneck, Linux 4.2 and later: tc qdisc replace dev IF root codel target 1s ce_threshold T, where T is a seventh of the RTT and what the hosts' jitter spans")
         .effort(Effort::SeveralSettings),
     entry("cdg", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("cdg"))])
         .document("Backs off with a probability that grows with the gradient of the RTT: the queue stays short without a threshold of delay. A shadow window takes back after a loss what was given up beside flows that react to losses alone.", "Hayes and Armitage, Networking 2011; Linux tcp_cdg")

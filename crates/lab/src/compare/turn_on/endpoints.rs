@@ -473,9 +473,9 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         ),
         ("ecn", "accurate") => Step::new(
             End::Both,
-            sysctl("tcp_ecn=3"),
+            command("sysctl -w net.ipv4.tcp_ecn=3 2>/dev/null || sysctl -w net.ipv4.tcp_ecn=1"),
             "Connections agree that routers may mark packets instead of dropping them, and every mark is counted, so that the sender slows down by as much as there are marks.",
-            "Linux 7.0 or later; with a host that does not know it, connections fall back to ordinary ECN.",
+            "Linux 7.0 or later (3); the command sets ordinary ECN (1) on earlier kernels, and with a host that does not know it connections fall back to that.",
         ),
         ("ecn", _) => Step::new(
             End::Both,
