@@ -482,7 +482,7 @@ fn the_document_has_the_fields_it_should() {
             expected.map(String::from).to_vec()
         )
     );
-    let check = ["claim", "published", "measured", "ci95", "holds"]
+    let check = ["name", "claim", "published", "expected", "counts", "measured", "ci95", "holds"]
         .map(String::from)
         .to_vec();
     assert_eq!(
@@ -491,6 +491,8 @@ fn the_document_has_the_fields_it_should() {
     );
     assert_eq!(run["verdict"], "reproduced");
     assert_eq!(run["checks"][0]["holds"], true);
+    assert_eq!(run["checks"][0]["expected"], listed["checks"][0]["expected"]);
+    assert!(run["checks"][0]["expected"].is_string() && run["checks"][0]["counts"] == true);
     assert_eq!(run["checks"][0]["published"], "lower");
     assert!(listed["verdict"].is_null() && listed["checks"][0]["measured"].is_null());
 }
