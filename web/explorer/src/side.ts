@@ -273,6 +273,7 @@ export class Side {
       h("p", { class: "eyebrow" }, h("span", { class: "letter" }, `${this.title}: `), this.checked?.title ?? "",
         h("span", { class: "seeds", title: "The same network with other random numbers; every number below is of so many" }, behind)),
       missing.length ? h("p", { class: "hint" }, `The answer so far; it may change with what is still being run: ${missing.join(", ")}.`) : null,
+      last && !missing.length ? this.leftOut() : null,
       answer(page, "h2"),
       h("section", { "aria-label": "Ranking" }, h("h3", { class: "part" }, `Ranking, ${behind}`), ranking(page, this.shown, open)),
       turnOn(page),
@@ -293,6 +294,14 @@ export class Side {
     this.body.replaceChildren(...parts.filter((part): part is Node | string => Boolean(part)));
     for (const summary of this.body.querySelectorAll("details > summary")) if (opened.has(summary.textContent)) (summary.parentElement as HTMLDetailsElement).open = true;
     if (focus) [...this.body.querySelectorAll("button")].find((button) => button.textContent === focus)?.focus({ preventScroll: true });
+  }
+
+  /** Of how many mechanisms the answer knows nothing, since the reader did not choose them. A file with variants of its own is about these. */
+  private leftOut(): HTMLElement | null {
+    const all = this.checked && !this.checked.own.length ? this.checked.variants : [];
+    const compared = all.filter((name) => this.whole.only.includes(name)).length;
+    if (compared === all.length) return null;
+    return h("p", { class: "hint" }, `Compared with ${ofAll(compared, all.length)} that apply here; another may save more. “All ${all.length}”, below the list of them, compares with each.`);
   }
 
   private pareto(picture: { text: string; wide: string; narrow: string }): HTMLElement {

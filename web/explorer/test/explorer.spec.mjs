@@ -83,6 +83,7 @@ test("opens with an answer, and gives the numbers of the program", { skip }, asy
   const command = await page.locator(".paste code").last().textContent();
   assert.match(command, /^fleetfoot compare small\.toml --only [\w,-]+ --seeds 3 --budget 0$/);
   [shownResult, shownOnly] = [text, / --only ([\w,-]+)/.exec(command)[1]];
+  assert.match((await page.locator(".hint").allTextContents()).join(" "), /Compared with \d+ of \d+ mechanisms that apply here; another may save more/);
   if (process.env.PROGRAM) {
     const arguments_ = command.split(" ").slice(1).concat("--json", "--quiet", "--out", join(folder, "out"), "--force");
     const own = execFileSync(resolve(process.env.PROGRAM), arguments_, { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
