@@ -482,9 +482,18 @@ fn the_document_has_the_fields_it_should() {
             expected.map(String::from).to_vec()
         )
     );
-    let check = ["name", "claim", "published", "expected", "counts", "measured", "ci95", "holds"]
-        .map(String::from)
-        .to_vec();
+    let check = [
+        "name",
+        "claim",
+        "published",
+        "expected",
+        "counts",
+        "measured",
+        "ci95",
+        "holds",
+    ]
+    .map(String::from)
+    .to_vec();
     assert_eq!(
         (keys(&run["checks"][0]), keys(&listed["checks"][0])),
         (check.clone(), check)
