@@ -16,6 +16,7 @@ pub const MSS: u64 = 1_460;
 pub fn config(hystart: HyStart) -> Config {
     Config {
         handshake_rtt: None,
+        passive: false,
         mss: Bytes(MSS),
         initial_window: Bytes(10 * MSS),
         hystart,

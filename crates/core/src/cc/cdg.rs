@@ -147,9 +147,9 @@ impl Cdg {
         let mut delays = Delays::default();
         if let Some(handshake) = config
             .handshake_rtt
-            .filter(|_| values.choice("gradient") == "rtt")
+            .filter(|_| values.choice("gradient") == "rtt" && !config.passive)
         {
-            delays.put(handshake.as_micros() as i64); // the first round's, as in Linux
+            delays.put(handshake.as_micros() as i64); // the first round's of the end that opened, as in Linux
         }
         Cdg {
             law: Box::new(Law {

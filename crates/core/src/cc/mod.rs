@@ -254,8 +254,10 @@ pub struct Config {
     pub fractions: bool,
     /// How CUBIC computes.
     pub cubic_arithmetic: CubicArithmetic,
-    /// RTT of the handshake, where this end opened the connection.
+    /// RTT of the handshake, if it was measured.
     pub handshake_rtt: Option<Duration>,
+    /// Whether the other end opened the connection.
+    pub passive: bool,
     /// Seed of the controller's own random stream.
     pub seed: u64,
 }

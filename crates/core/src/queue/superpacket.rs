@@ -102,6 +102,8 @@ struct Red {
     promised: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,
+    /// When the last packet left, if promises outlasted it: with these counted the queue is not empty yet.
+    left: Option<Instant>,
 }
 
 /// 1 in the unit of `weight`.
@@ -191,6 +193,7 @@ impl SuperPacket {
             ),
             promised,
             ecn: values.flag("ecn"),
+            left: None,
         });
         let capacity = match slots(limit, mtu) {
             Some(size) => {
@@ -318,6 +321,12 @@ impl SuperPacket {
         }
     }
 
+    /// When the last of the promises ends that are not redeemed: with the next epoch, those of the current one an epoch later.
+    fn ends(&self) -> Instant {
+        let epochs = if self.promises.reserved_lately() > 0 { 2 } else { 1 };
+        self.epoch.begins_after(epochs)
+    }
+
     fn rotate(&mut self, now: Instant, flow: FlowId, context: &mut QueueContext<'_>) {
         let turn = self.epoch.turn(now);
         let count = self.promises.turn(turn);
@@ -408,8 +417,19 @@ impl QueueDiscipline for SuperPacket {
         if self.handshakes.is_some() {
             self.observe(now, &packet, context);
         }
+        let ends = self
+            .red
+            .as_ref()
+            .and_then(|red| red.left)
+            .map(|left| left.max(self.ends()));
         self.rotate(now, packet.flow, context);
         if let Some(red) = &mut self.red {
+            if let Some(ends) = ends
+                && self.promises.reserved() == 0
+            {
+                red.law.emptied(ends);
+                red.left = None;
+            }
             let promised = if red.promised {
                 self.weight as f64 / WHOLE as f64 * f64::from(self.promises.reserved())
             } else {
@@ -425,6 +445,7 @@ impl QueueDiscipline for SuperPacket {
                 }
                 if let Some(red) = &mut self.red {
                     red.law.filled();
+                    red.left = None;
                 }
                 self.packets.push(packet, ());
             }
@@ -438,9 +459,12 @@ impl QueueDiscipline for SuperPacket {
         let (packet, ()) = self.packets.pop()?;
         if let Some(red) = &mut self.red
             && self.packets.is_empty()
-            && !(red.promised && self.promises.reserved() > 0)
         {
-            red.law.emptied(now);
+            if red.promised && self.promises.reserved() > 0 {
+                red.left = Some(now);
+            } else {
+                red.law.emptied(now);
+            }
         }
         Some(packet)
     }

@@ -32,6 +32,7 @@ pub(crate) fn config(seed: u64) -> Config {
         fractions: false,
         cubic_arithmetic: CubicArithmetic::Linux,
         handshake_rtt: None,
+        passive: false,
         seed,
     }
 }

@@ -83,6 +83,7 @@ impl Factory {
             fractions: false,
             cubic_arithmetic: CubicArithmetic::Rfc9438,
             handshake_rtt: None,
+            passive: false,
             seed: self.seed,
         };
         let parameters = AnyController::entry(self.name).map_or(&[][..], |entry| entry.parameters);
@@ -400,6 +401,7 @@ mod tests {
                     fractions: false,
                     cubic_arithmetic: CubicArithmetic::Rfc9438,
                     handshake_rtt: None,
+                    passive: false,
                     seed: 1,
                 },
             );

@@ -244,3 +244,65 @@ fn the_ideals_finish_short_transfers_sooner() {
     // With one router all packets have one TTL.
     assert_eq!(of("low-ttl"), of("drop-tail"));
 }
+
+/// When packets with data reach the other end of link 0.
+#[derive(Default)]
+struct Arrivals(Vec<Instant>);
+
+impl Observer for Arrivals {
+    fn on_deliver(&mut self, now: Instant, at: LinkIndex, packet: &Packet, _sojourn: Duration) {
+        if at == LinkIndex(0) && packet.segment.payload > 1_000 {
+            self.0.push(now);
+        }
+    }
+}
+
+/// The RTT is known from the handshake at both ends. A server sent its first window at once before, since the one of CDG counts at the
+/// end that opened only.
+#[test]
+fn prague_paces_its_first_window_whoever_opened() {
+    for (what, traffic) in [
+        (
+            "sender opens",
+            Traffic::Transfer {
+                interarrival: always(1.0),
+                size: always(60_000.0),
+                count: Some(1),
+            },
+        ),
+        (
+            "receiver opens",
+            Traffic::RequestResponse {
+                count: 1,
+                request: always(300.0),
+                response: always(60_000.0),
+                think: always(1.0),
+                exchanges: Some(1),
+            },
+        ),
+    ] {
+        let config = Arc::new(Config {
+            ecn: true.into(),
+            congestion_control: "prague",
+            ecn_echo: EcnEcho::Rfc8257,
+            ecn_codepoint: EcnCodepoint::Ect1,
+            ..Config::profile(Profile::Linux)
+        });
+        let mut spec = network(1, 5_000);
+        for link in &mut spec.links {
+            link.rate = LinkRate::Constant(Rate::UNLIMITED);
+        }
+        let mut group = group(1, traffic);
+        group.sender = Arc::clone(&config);
+        group.receiver = config;
+        spec.groups.push(group);
+        let mut arrivals = Arrivals::default();
+        run(&spec, Mode::Fast, &mut arrivals, |_| ControlFlow::Continue(())).expect("a runnable scenario");
+        let span = arrivals.0[9].since(arrivals.0[0]);
+        // Twice the window over a round trip of 20 ms: a packet each millisecond.
+        assert!(
+            (Duration::from_millis(8)..Duration::from_millis(11)).contains(&span),
+            "{what}: ten packets in {span:?}"
+        );
+    }
+}

@@ -11,6 +11,7 @@ fn prague(rtt_ms: u64) -> Prague {
         initial_window: Bytes(10 * MSS),
         reduce_from_window: true,
         handshake_rtt: Some(Duration::from_millis(rtt_ms)),
+        passive: false,
         ..tests::config(HyStart::HyStart)
     };
     Prague::new(&Values::defaults(Prague::PARAMETERS), &config)

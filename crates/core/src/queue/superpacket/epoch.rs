@@ -69,6 +69,11 @@ impl Epoch {
         self.length
     }
 
+    /// When so many epochs of this length are over, the current one being the first.
+    pub(super) fn begins_after(&self, epochs: u64) -> Instant {
+        self.start + Duration::from_nanos(epochs * self.length.as_nanos())
+    }
+
     /// Moves on to the epoch of `now`. A time before the current epoch counts as within it.
     #[inline]
     pub(super) fn turn(&mut self, now: Instant) -> Turn {

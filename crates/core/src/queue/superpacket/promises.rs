@@ -73,6 +73,11 @@ impl Promises {
         self.reserved[0] + self.reserved[1]
     }
 
+    /// Room that was promised in the current epoch.
+    pub(super) fn reserved_lately(&self) -> u32 {
+        self.reserved[self.current]
+    }
+
     pub(super) fn memory(&self) -> usize {
         match &self.state {
             State::Exact(tables) => tables.iter().map(Table::memory).sum(),

@@ -699,6 +699,43 @@ fn red_on_the_queue_breaks_promises_and_red_on_promises_keeps_them() {
     assert_eq!(broken[1], 0);
 }
 
+/// Promises that are not redeemed end with their epochs, and RED's average decays from then on: found by a run in which one lone first had switched that off for good.
+#[test]
+fn red_on_promises_forgets_an_old_burst_after_a_lone_first() {
+    for lone in [false, true] {
+        let mut rig = Rig::new(&[
+            ("red", Value::Choice("promised")),
+            ("red_weight", Value::Number(0.05)),
+            ("min_threshold", Value::Number(1.0)),
+            ("max_threshold", Value::Number(2.0)),
+            LAYOUT_C,
+        ]);
+        if lone {
+            assert!(rig.offer(1, Mark::first(10, 1)).is_ok());
+        }
+        for _ in 0..80 {
+            rig.now += Duration::from_micros(12);
+            let _ = rig.regular();
+        }
+        assert!(rig.q() > 1);
+        while rig.q() > 0 {
+            rig.now += Duration::from_micros(120);
+            rig.dequeue().expect("one waits");
+        }
+        rig.now += Duration::from_secs(100);
+        let passed = (0..30)
+            .filter(|_| {
+                let passed = rig.regular();
+                rig.now += Duration::from_millis(1);
+                let _ = rig.dequeue();
+                rig.now += Duration::from_secs(1);
+                passed
+            })
+            .count();
+        assert_eq!(passed, 30, "a lone first: {lone}");
+    }
+}
+
 #[test]
 fn red_marks_what_can_carry_a_mark_and_drops_the_rest() {
     for (variant, ecn, capable) in [

@@ -190,7 +190,8 @@ impl Shared {
             count_segments: config.window_unit != WindowUnit::Bytes,
             fractions: config.window_unit == WindowUnit::Fractions,
             cubic_arithmetic: config.cubic_arithmetic,
-            handshake_rtt: self.rtt.min().filter(|_| !passive),
+            handshake_rtt: self.rtt.min(),
+            passive,
             seed: u64::from(self.iss.0) << 32 | u64::from(self.irs.0),
         };
         let (name, plugins) = (config.congestion_control, config.plugins.controllers);

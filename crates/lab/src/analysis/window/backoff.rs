@@ -88,6 +88,7 @@ fn count(sum_us: u64, factor: u64, draws: u64) -> u64 {
         fractions: false,
         cubic_arithmetic: CubicArithmetic::Rfc9438,
         handshake_rtt: None,
+        passive: false,
         seed: 1,
     };
     let mut values = Values::defaults(Cdg::PARAMETERS);
