@@ -133,6 +133,7 @@ fn a_retransmission_takes_its_bytes_from_the_window() {
         fractions: false,
         cubic_arithmetic: CubicArithmetic::Rfc9438,
         handshake_rtt: None,
+        passive: false,
         seed: 1,
     };
     let mut cc = relentless::Relentless::new(&Values::defaults(relentless::Relentless::PARAMETERS), &config);
