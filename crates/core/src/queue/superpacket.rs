@@ -25,7 +25,8 @@
 //! `state = "bloom"` is the report's idea of section 4: a Bloom filter and a counter per host. It cannot notice reuse of an
 //! identifier, `last` gives back one packet, and `expired` counts hosts. `red` is the report's idea of section 7: RED decides on
 //! regular and first packets, from the average queue without reservations, or from the average of queue and weighted promises
-//! after the test above. RED drops, it does not mark.
+//! after the test above; with promises counted the queue is idle from when the last packet has left and the last promise has ended. RED drops, it does
+//! not mark unless `ecn` is set.
 
 use super::fifo::Fifo;
 use super::hash::HashKey;
