@@ -348,7 +348,7 @@ fn range(ends: [f64; 2]) -> String {
 /// Whom it harms, by how much.
 fn harm_words(plan: &Plan, versus: &Versus) -> String {
     let harmed = words::harmed(versus);
-    let slower = |name: &str| {
+    let waits = |name: &str| {
         plan.described
             .groups
             .iter()
@@ -357,23 +357,29 @@ fn harm_words(plan: &Plan, versus: &Versus) -> String {
     let said: Vec<String> = harmed
         .iter()
         .take(3)
-        .map(|(group, harm)| {
-            let name = group.name.as_str();
-            let of = harm
-                .ci95
-                .map_or_else(String::new, |ci95| format!(" ({})", range(ci95)));
-            let share = share(harm);
-            if slower(name) {
-                format!("{name} waits longer, a harm of {share}{of}")
-            } else {
-                format!("{name} loses {share} of its fair share{of}")
-            }
-        })
+        .map(|(group, harm)| harm_of(group, harm, waits(&group.name)))
         .collect();
     if said.is_empty() {
         format!("and {}", words::unharmed(versus))
     } else {
         format!("but {}", said.join("; "))
+    }
+}
+
+/// How much a group is harmed. One that waits may be sooner where it waits and yet lose datagrams.
+fn harm_of(group: &GroupVersus, harm: &Ratio, waits: bool) -> String {
+    let (name, share) = (&group.name, share(harm));
+    let of = harm
+        .ci95
+        .map_or_else(String::new, |ci95| format!(" ({})", range(ci95)));
+    let is_sooner = group
+        .fct_mean_ratio
+        .as_ref()
+        .is_some_and(|ratio| ratio.value < 1.0);
+    if waits && !is_sooner {
+        format!("{name} waits longer, a harm of {share}{of}")
+    } else {
+        format!("{name} loses {share} of its fair share{of}")
     }
 }
 
@@ -544,3 +550,28 @@ const MOST_GROUPS: usize = 6;
 
 /// So many equals are named.
 const MOST_EQUALS: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::{GroupVersus, Ratio, harm_of};
+
+    #[test]
+    fn a_call_that_is_sooner_and_loses_frames_does_not_wait_longer() {
+        let ratio = |value| Ratio {
+            value,
+            ci95: None,
+            significant: true,
+        };
+        let call = |times| GroupVersus {
+            name: String::from("call"),
+            fct_mean_ratio: Some(ratio(times)),
+            fct_p99_ratio: None,
+            goodput_ratio: None,
+            harm: None,
+        };
+        let of = |times, waits| harm_of(&call(times), &ratio(0.02), waits);
+        assert_eq!(of(0.66, true), "call loses 2 % of its fair share");
+        assert_eq!(of(1.02, true), "call waits longer, a harm of 2 %");
+        assert_eq!(of(1.02, false), "call loses 2 % of its fair share");
+    }
+}

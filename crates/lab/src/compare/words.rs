@@ -28,7 +28,7 @@ const LEGEND: [(&str, &str); 7] = [
     (
         "tier",
         "Tier: variants of one tier are equal within error in time saved less harm; no number: no win of at least 1 % \
-         that is significant beside so many others (Holm's correction), or as much harm.",
+         that is significant beside so many others (Holm's correction), or as much harm, or more of those who wait were not done at the end.",
     ),
     (
         "time saved",
