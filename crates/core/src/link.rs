@@ -190,9 +190,8 @@ impl<Q: QueueDiscipline> Link<Q> {
         observer: &mut impl LinkObserver,
     ) {
         self.catch_up(now, flows, observer);
-        if self.free_at < now {
-            self.free_at = now;
-            self.serialiser.idle();
+        if self.free_at <= now {
+            self.resume(now, flows, observer);
         }
         packet.enqueued_at = now;
         observer.on_arrival(now, &packet, self.queue.backlog());
@@ -339,6 +338,19 @@ impl<Q: QueueDiscipline> Link<Q> {
     fn catch_up(&mut self, now: Instant, flows: &FlowTable, observer: &mut impl LinkObserver) {
         if self.free_at <= now {
             self.depart_until(now, flows, observer);
+        }
+    }
+
+    /// An idle link is about to have work again. When its last packet had been sent it asked for the next one and there was none
+    /// ([`QueueDiscipline::dequeue`]); that is made up for here.
+    #[inline]
+    fn resume(&mut self, now: Instant, flows: &FlowTable, observer: &mut impl LinkObserver) {
+        if self.queue.ready_at().is_none() {
+            self.depart(self.free_at, flows, observer);
+        }
+        if self.free_at < now {
+            self.free_at = now;
+            self.serialiser.idle();
         }
     }
 

@@ -6,12 +6,13 @@
 //!
 //! **Source.** RFC 8257 3.3 and 3.4; RFC 9768 1 (feedback for DCTCP).
 //! **Deviations.** The observation window is the connection's round, and the acknowledgment that ends it counts in
-//! it, as in RFC 8257 3.3 steps 1 to 3. Bytes count when delivered, SACKed ones too (3.3 permits it). An echo reduces the window itself, not FlightSize (step 9). The window stays
+//! it, as in RFC 8257 3.3 steps 1 to 3; a mark on it is answered with the average that it moved (steps 4 to 9, and Linux's
+//! `in_ack_event`). Bytes count when delivered, SACKed ones too (3.3 permits it). An echo reduces the window itself, not FlightSize (step 9). The window stays
 //! at two segments or above, as Linux holds it.
 //! **Parameters.** `gain` 1/16, `initial_alpha` 1 (RFC 8257 3.3, 4.2).
 
 use super::reno::of_reno;
-use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Reaction, Reno};
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Echo, Reaction, Reno};
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
 use crate::registry::Need;
@@ -31,6 +32,8 @@ pub struct Dctcp {
     delivered_before: Bytes,
     /// Bytes delivered under an echo in this round.
     marked: Bytes,
+    /// What this acknowledgment says of marks has been counted.
+    counted: bool,
 }
 
 impl Dctcp {
@@ -50,6 +53,7 @@ impl Dctcp {
             alpha: values.number("initial_alpha").unwrap_or(1.0),
             delivered_before: Bytes::ZERO,
             marked: Bytes::ZERO,
+            counted: false,
         }
     }
 
@@ -57,22 +61,34 @@ impl Dctcp {
     pub const fn alpha(&self) -> f64 {
         self.alpha
     }
-}
 
-impl CongestionController for Dctcp {
-    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
-        self.marked = self.marked.saturating_add(ack.ce_bytes);
-        if ack.round_start {
+    /// Counts marks; at the end of a round the average moves.
+    fn observe(&mut self, echo: &Echo) {
+        self.marked = self.marked.saturating_add(echo.marked);
+        if echo.round_start {
             // RFC 8257 3.3 steps 4 to 7. A round without delivered bytes says nothing.
-            let delivered = ack.delivered_total.saturating_sub(self.delivered_before);
+            let delivered = echo.delivered_total.saturating_sub(self.delivered_before);
             if delivered > Bytes::ZERO {
                 let share = (self.marked.0 as f64 / delivered.0 as f64).min(1.0);
                 self.alpha = self.alpha * (1.0 - self.gain) + self.gain * share;
             }
-            self.delivered_before = ack.delivered_total;
+            self.delivered_before = echo.delivered_total;
             self.marked = Bytes::ZERO;
         }
+    }
+}
+
+impl CongestionController for Dctcp {
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
+        if !core::mem::take(&mut self.counted) {
+            self.observe(&Echo::of(ack));
+        }
         self.reno.on_ack(now, ack)
+    }
+
+    fn on_echo(&mut self, _now: Instant, echo: &Echo) {
+        self.observe(echo);
+        self.counted = true;
     }
 
     fn on_congestion(&mut self, now: Instant, event: &Congestion) {

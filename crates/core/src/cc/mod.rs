@@ -55,6 +55,9 @@ pub trait CongestionController {
     fn stand_by(&mut self, _now: Instant, _rtt: Option<Duration>) -> bool {
         false
     }
+    /// An acknowledgment echoes marks: called before the [`on_congestion`](Self::on_congestion) that may answer them, for algorithms
+    /// whose answer depends on the share of marks (RFC 8257 3.3: the average moves before the window). `on_ack` follows.
+    fn on_echo(&mut self, _now: Instant, _echo: &Echo) {}
     /// Something that calls for another window happened.
     fn on_congestion(&mut self, now: Instant, event: &Congestion);
     /// The connection sends again after `idle` without sending.
@@ -167,6 +170,31 @@ pub struct Progress {
     pub rtt: Option<Duration>,
     /// As in [`Ack`].
     pub cwnd_limited: bool,
+}
+
+/// What an acknowledgment that echoes marks says of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Echo {
+    /// Bytes newly acknowledged, cumulatively or selectively.
+    pub newly: Bytes,
+    /// As in [`Ack`].
+    pub delivered_total: Bytes,
+    /// As [`Ack::ce_bytes`].
+    pub marked: Bytes,
+    /// As in [`Ack`].
+    pub round_start: bool,
+}
+
+impl Echo {
+    /// What `ack` says, which need not echo marks.
+    fn of(ack: &Ack<'_>) -> Echo {
+        Echo {
+            newly: ack.acked.saturating_add(ack.sacked),
+            delivered_total: ack.delivered_total,
+            marked: ack.ce_bytes,
+            round_start: ack.round_start,
+        }
+    }
 }
 
 /// A delivery rate sample (draft-cheng-iccrg-delivery-rate-estimation).
@@ -400,6 +428,7 @@ registry! {
     mut {
         fn on_sent(&mut self)(now: Instant, sent: &Sent);
         fn on_ack(&mut self)(now: Instant, ack: &Ack<'_>) -> Reaction;
+        fn on_echo(&mut self)(now: Instant, echo: &Echo);
         fn on_congestion(&mut self)(now: Instant, event: &Congestion);
         fn on_idle(&mut self)(now: Instant, idle: Duration);
         fn on_restart(&mut self)(now: Instant, idle: Duration);

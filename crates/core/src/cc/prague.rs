@@ -20,7 +20,9 @@
 //! **Parameters.** `gain` 1/16, `rtt_virtual` 25 ms, `transition` 500 rounds.
 
 use super::reno::of_reno;
-use super::{Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Reaction, Reno, Units};
+use super::{
+    Ack, Config, Congestion, CongestionController, CongestionKind, Echo, HyStart, Reaction, Reno, Units,
+};
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
 use crate::registry::Need;
@@ -44,7 +46,9 @@ pub struct Prague {
     /// Bytes delivered, and of these marked, since the average was last moved.
     delivered: u64,
     marked: u64,
-    /// When that was.
+    /// What this acknowledgment says of marks has been counted.
+    counted: bool,
+    /// When the average was last moved.
     moved: Instant,
     /// Rounds after slow start, until growth and reductions depend on the virtual RTT.
     rounds: u32,
@@ -87,6 +91,7 @@ impl Prague {
             marked_before: false,
             delivered: 0,
             marked: 0,
+            counted: false,
             moved: Instant::ZERO,
             rounds: 0,
             reduced: None,
@@ -102,11 +107,10 @@ impl Prague {
     }
 
     /// Draft 2.3: the average moves once per round trip, a virtual one if that is longer.
-    fn observe(&mut self, now: Instant, ack: &Ack<'_>) {
-        let delivered = ack.acked.saturating_add(ack.sacked).0;
-        self.delivered = self.delivered.saturating_add(delivered);
-        self.marked = self.marked.saturating_add(ack.ce_bytes.0);
-        if !ack.round_start || now.since(self.moved) < self.srtt.max(self.rtt_virtual) {
+    fn observe(&mut self, now: Instant, echo: &Echo) {
+        self.delivered = self.delivered.saturating_add(echo.newly.0);
+        self.marked = self.marked.saturating_add(echo.marked.0);
+        if !echo.round_start || now.since(self.moved) < self.srtt.max(self.rtt_virtual) {
             return;
         }
         if self.delivered > 0 {
@@ -149,7 +153,9 @@ impl CongestionController for Prague {
         if ack.round_start && self.reno.window() >= self.reno.ssthresh() {
             self.rounds = self.rounds.saturating_add(1);
         }
-        self.observe(now, ack);
+        if !core::mem::take(&mut self.counted) {
+            self.observe(now, &Echo::of(ack));
+        }
         if ack.recovering && !self.reducing {
             return Reaction::None;
         }
@@ -170,6 +176,11 @@ impl CongestionController for Prague {
             self.grow();
         }
         Reaction::None
+    }
+
+    fn on_echo(&mut self, now: Instant, echo: &Echo) {
+        self.observe(now, echo);
+        self.counted = true;
     }
 
     fn on_congestion(&mut self, now: Instant, event: &Congestion) {

@@ -167,6 +167,41 @@ proptest! {
     }
 }
 
+/// RFC 8257 3.3: steps 4 to 7 move the average before step 9 reduces the window; what the acknowledgment says counts once.
+#[test]
+fn a_mark_that_ends_a_round_is_answered_with_the_average_that_it_moved() {
+    let config = config(HyStart::Off);
+    for name in ["dctcp", "prague"] {
+        let mut controller = build(name, &config);
+        controller.set_window(Instant::ZERO, Bytes(100 * MSS), Bytes(100 * MSS));
+        let ten = |controller: &mut AnyController, delivered: u64, marked: u64, is_echo: bool| {
+            let report = Ack {
+                acked: Bytes(10 * MSS),
+                delivered_total: Bytes(delivered),
+                ce_bytes: Bytes(marked),
+                round_start: true,
+                recovering: true,
+                ..ack(1)
+            };
+            let now = Instant::from_millis(delivered / MSS * 100);
+            if is_echo {
+                controller.on_echo(now, &super::Echo::of(&report));
+                controller.on_congestion(now, &congestion(CongestionKind::Ecn, 100));
+            }
+            controller.on_ack(now, &report);
+        };
+        // The first mark halves with either; then both averages are 1, and a round without a mark makes 15/16 of it.
+        ten(&mut controller, 10 * MSS, 10 * MSS, true);
+        assert_eq!(controller.window(), Bytes(50 * MSS), "{name}");
+        ten(&mut controller, 20 * MSS, 0, false);
+        controller.set_window(Instant::ZERO, Bytes(100 * MSS), Bytes(100 * MSS));
+        // A tenth of the next round is marked: 15/16 of 15/16 and 1/160 make 0.8851, of which half is taken.
+        ten(&mut controller, 30 * MSS, MSS, true);
+        let kept = controller.window().0 as f64 / (100 * MSS) as f64;
+        assert!((kept - (1.0 - 0.885_156_25 / 2.0)).abs() < 1e-4, "{name}: {kept}");
+    }
+}
+
 #[test]
 fn dctcp_alpha_takes_the_hand_worked_values() {
     let config = config(HyStart::Off);

@@ -376,7 +376,8 @@ impl QueueDiscipline for Cake {
 
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
-        if self.shaper.is_some_and(|shaper| now < shaper.next) {
+        // Linux looks at the lists only if something waits, so a queue that sent a short time ago is not new.
+        if self.pool.total().packets == 0 || self.shaper.is_some_and(|shaper| now < shaper.next) {
             return None;
         }
         loop {

@@ -55,7 +55,8 @@ mod work;
 pub trait QueueDiscipline {
     /// Takes a packet, or reports it dropped to `context`.
     fn enqueue(&mut self, now: Instant, packet: Packet, context: &mut QueueContext<'_>);
-    /// The next packet to serialise. May report others dropped.
+    /// The next packet to serialise. May report others dropped. Who sends asks until there is none: a link whose last packet has
+    /// been sent asks once more, as Linux and ns-3 do, and an empty discipline may then end what lasts as long as packets wait.
     fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet>;
     /// What waits.
     fn backlog(&self) -> Backlog;

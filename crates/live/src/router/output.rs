@@ -234,10 +234,8 @@ impl Line {
             drops: &mut self.drops,
             events: &mut self.events,
         };
-        let packet = match self.queue.ready_at() {
-            Some(ready) if ready <= now => self.queue.dequeue(now, &mut context),
-            _ => None,
-        };
+        let ready = self.queue.ready_at().is_none_or(|ready| ready <= now);
+        let packet = ready.then(|| self.queue.dequeue(now, &mut context)).flatten();
         self.report(now, watch);
         if let Some(packet) = &packet {
             watch.on_departure(now, packet, now.since(packet.enqueued_at));

@@ -8,7 +8,7 @@
 //! **Deviations.** Early retransmit's `Immediate` and `Delayed` are Linux's (2012 to 2017): with fewer than four segments
 //! out one SACKed segment is enough. A retransmission of the first segment restarts the retransmission timer, as Linux does.
 
-use crate::cc::{Ack, CongestionKind, Progress, Reaction};
+use crate::cc::{Ack, CongestionKind, Echo, Progress, Reaction};
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
 use crate::tcp::Shared;
@@ -214,33 +214,48 @@ impl Sender {
             lost = self.transition(now, shared, segment, delivery);
         }
         let echo = !QUIET && shared.ecn && shared.reports_marks(segment);
+        let told = QUIET || !before.idle && (delivery.delivered > 0 || delivery.advanced);
+        // Linux grows by what was delivered: data SACKed before does not count again, and SACKed data counts at
+        // once where reordering is usual (`tcp_may_raise_cwnd`).
+        let usual = u32::from(shared.config.dup_thresh);
+        let by_delivery = !QUIET
+            && shared.config.growth == WindowGrowth::Linux
+            && (delivery.advanced
+                || self
+                    .recovery
+                    .rack
+                    .as_ref()
+                    .is_some_and(|rack| rack.degree() > usual));
+        let acked = Bytes(if by_delivery {
+            delivery.delivered
+        } else {
+            delivery.acked
+        });
+        let marked = Bytes(if echo {
+            shared.marked_bytes(delivery.delivered)
+        } else {
+            0
+        });
         if echo {
             let delivery = *delivery;
+            if told {
+                let echo = Echo {
+                    newly: Bytes(acked.0 + delivery.sacked),
+                    delivered_total: Bytes(self.recovery.delivered_total),
+                    marked,
+                    round_start,
+                };
+                self.cc.on_echo(now, &echo);
+            }
             self.on_echo(now, shared, &delivery);
         }
         let reducing = |state| !QUIET && matches!(state, CaState::Recovery | CaState::Cwr);
         let recovering = reducing(self.recovery.state);
-        if QUIET || !before.idle && (delivery.delivered > 0 || delivery.advanced) {
+        if told {
             let reported = match &mut self.tempo {
                 Some(tempo) if !QUIET => lost + tempo.take_unreported(),
                 Some(_) | None => lost,
             };
-            // Linux grows by what was delivered: data SACKed before does not count again, and SACKed data counts at
-            // once where reordering is usual (`tcp_may_raise_cwnd`).
-            let usual = u32::from(shared.config.dup_thresh);
-            let by_delivery = !QUIET
-                && shared.config.growth == WindowGrowth::Linux
-                && (delivery.advanced
-                    || self
-                        .recovery
-                        .rack
-                        .as_ref()
-                        .is_some_and(|rack| rack.degree() > usual));
-            let acked = Bytes(if by_delivery {
-                delivery.delivered
-            } else {
-                delivery.acked
-            });
             let progress = Progress {
                 acked,
                 rtt: delivery.newest_rtt,
@@ -282,11 +297,7 @@ impl Sender {
                     app_limited: !self.usage.is_limited(),
                     cwnd_limited: may_grow,
                     recovering: held,
-                    ce_bytes: Bytes(if echo {
-                        shared.marked_bytes(delivery.delivered)
-                    } else {
-                        0
-                    }),
+                    ce_bytes: marked,
                     srtt: shared.rtt.srtt(),
                     min_rtt: shared.rtt.min(),
                 };

@@ -1,6 +1,8 @@
 //! The congestion controller with its window at hand: every segment looks at the window, few acknowledgments change it.
 
-use crate::cc::{Ack, AnyController, Congestion, CongestionController, Phase, Progress, Reaction, Sent};
+use crate::cc::{
+    Ack, AnyController, Congestion, CongestionController, Echo, Phase, Progress, Reaction, Sent,
+};
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
@@ -99,6 +101,11 @@ impl Controller {
     pub(in crate::tcp) fn on_restart(&mut self, now: Instant, idle: Duration) {
         self.any.on_restart(now, idle);
         self.look();
+    }
+
+    /// An acknowledgment echoes marks.
+    pub(in crate::tcp) fn on_echo(&mut self, now: Instant, echo: &Echo) {
+        self.any.on_echo(now, echo);
     }
 
     pub(in crate::tcp) fn on_congestion(&mut self, now: Instant, event: &Congestion) {
