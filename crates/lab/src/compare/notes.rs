@@ -36,6 +36,9 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         ));
     }
     notes.extend((0..plan.described.groups.len()).filter_map(|group| rounds_left_out(plan, document, group)));
+    if several {
+        notes.extend((0..plan.described.groups.len()).filter_map(|group| too_short(plan, document, group)));
+    }
     if several
         && batch
             .runs
@@ -179,6 +182,29 @@ pub(super) fn rounds_left_out(plan: &Plan, document: &Document, group: usize) ->
         )
     })
 }
+
+/// That a run is short for the transfers of a group: as described many of them are under way when it ends. Which those are differs
+/// between variants, and variants that leave more of them so have no tier, which a longer run may show to be chance.
+pub(super) fn too_short(plan: &Plan, document: &Document, group: usize) -> Option<String> {
+    let info = plan.described.groups.get(group)?;
+    let found = document.variants.first()?.groups.get(group)?;
+    let (open, flows) = (found.censored, found.flows);
+    if !info.kind.facts().completes || flows == 0 || open as f64 <= MOST_UNFINISHED * flows as f64 {
+        return None;
+    }
+    // As many are under way at the end of a run of any length, if the network carries what is offered.
+    let needed_s = document.duration_s * open as f64 / (MOST_UNFINISHED * flows as f64);
+    let minutes = (needed_s / 60.0).ceil();
+    Some(format!(
+        "{}: {open} of {flows} had not finished when the runs of {} ended, as described: a run is short for them, and an answer may change \
+         with its length; try `run.duration = \"{minutes} min\"` (if the share stays, more is offered than the network carries)",
+        found.name,
+        numbers::seconds(document.duration_s),
+    ))
+}
+
+/// Share of the flows of a group that may be under way at the end of a run without being mentioned.
+const MOST_UNFINISHED: f64 = 0.05;
 
 /// How late this machine was with the packets of runs in real time.
 fn lateness(plan: &Plan, batch: &Batch) -> Option<String> {

@@ -205,6 +205,31 @@ fn rounds_that_do_not_fit_are_noted_with_the_bursts_that_are_left() {
 }
 
 #[test]
+fn a_run_that_is_short_for_its_transfers_says_which_length_to_try() {
+    let plan = Plan::compare(scenario(), &Choice::default()).expect("it resolves");
+    let mut document = compare(scenario(), 2).document;
+    document.duration_s = 60.0;
+    let mut note = |open: u64| {
+        let pages = &mut document.variants[0].groups[0];
+        (pages.censored, pages.flows) = (open, 120);
+        super::notes::too_short(&plan, &document, 0)
+    };
+    // A twentieth may be left.
+    assert_eq!(note(6), None);
+    // A third: seven times as long, and 6 min 40 s are 7 min.
+    assert_eq!(
+        note(40).as_deref(),
+        Some(
+            "pages: 40 of 120 had not finished when the runs of 60.0 s ended, as described: a run is short for them, and an answer may \
+             change with its length; try `run.duration = \"7 min\"` (if the share stays, more is offered than the network carries)"
+        )
+    );
+    // A connection without an end is never done.
+    document.variants[0].groups[1].censored = document.variants[0].groups[1].flows;
+    assert_eq!(super::notes::too_short(&plan, &document, 1), None);
+}
+
+#[test]
 fn one_run_without_transfers_says_how_long_messages_and_datagrams_took() {
     let mut variant = compare(scenario(), 2).document.variants.remove(0);
     let pages = variant.groups[0].clone();
