@@ -328,6 +328,12 @@ impl<Q: QueueDiscipline> Link<Q> {
         )
     }
 
+    /// Nothing departs before `at`: for a link that takes over, at that time, a queue in which packets wait.
+    pub fn begin_at(&mut self, at: Instant) {
+        self.free_at = self.free_at.max(at);
+        self.serialiser.idle();
+    }
+
     /// The queue discipline.
     pub fn queue(&self) -> &Q {
         &self.queue
@@ -377,7 +383,14 @@ impl<Q: QueueDiscipline> Link<Q> {
         if !self.drops.is_empty() || !self.events.is_empty() {
             self.report(start, observer);
         }
-        let Some(packet) = packet else { return };
+        let Some(packet) = packet else {
+            // All that waited was dropped: what follows is not asked for before this.
+            if self.free_at < start {
+                self.free_at = start;
+                self.serialiser.idle();
+            }
+            return;
+        };
         if self.free_at < start {
             self.serialiser.idle();
         }

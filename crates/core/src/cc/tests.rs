@@ -167,7 +167,7 @@ proptest! {
     }
 }
 
-/// RFC 8257 3.3: steps 4 to 7 move the average before step 9 reduces the window; what the acknowledgment says counts once.
+/// RFC 8257 3.3: steps 4 to 7 move the average before step 9 reduces the window.
 #[test]
 fn a_mark_that_ends_a_round_is_answered_with_the_average_that_it_moved() {
     let config = config(HyStart::Off);

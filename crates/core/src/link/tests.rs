@@ -162,7 +162,7 @@ fn lists_of_queues_end_when_the_line_falls_idle() {
 
 /// One packet each 30 ms. What flow 0 sent left at the first opportunity, long before flow 1 came.
 #[test]
-fn a_flow_is_in_service_until_its_packet_has_been_sent() {
+fn a_flow_is_in_service_no_longer_when_the_line_is_idle() {
     let rate = LinkRate::Trace {
         opportunities: alloc::vec![Duration::ZERO].into(),
         period: Duration::from_millis(30),

@@ -20,7 +20,8 @@
 //! largest packets take on the link: one that leaves a packet behind has waited for one, and on a line of 10 Mbit/s that is
 //! 1.2 ms, so a step of 1 ms would mark all of a flow that has two packets here. DOCSIS 3.1 has the same floor for its L queue (from
 //! memory); RFC 9332 leaves it to the operator. Linux spares all packets while less
-//! than two wait; the RFC does not.
+//! than two wait; the RFC does not. The scheduler's credit starts anew when the last packet leaves, in Linux when the next dequeue finds
+//! nothing.
 
 use super::fifo::Fifo;
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
@@ -223,7 +224,7 @@ impl DualPi2 {
         false
     }
 
-    /// Whether the L queue is next; at least one packet waits.
+    /// Whether the L queue is next.
     fn low_latency_is_next(&self, now: Instant) -> bool {
         let (Some(low), Some(classic)) = (self.low_latency.head_since(), self.classic.head_since()) else {
             return !self.low_latency.packets.is_empty();

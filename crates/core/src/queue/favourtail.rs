@@ -11,7 +11,8 @@
 //! **Deviations.** None in the plain form. Where the slides are silent: the packet being sent is not in the queue, as in ns-2,
 //! unless `count_in_service`; a full queue drops the arriving packet, favoured or not, unless `push_out` (the idea of FavourQueue
 //! by Anelli, Diana and Lochin, arXiv 1103.2303, in our own rule: the newest normal packet leaves). With `count_in_service` a
-//! flow counts as present until its packet has been sent.
+//! flow counts as present until the next packet leaves or, where none waits, until its packet has been sent: on a line that follows a trace
+//! and has work that is later than the end of the transmission.
 //!
 //! **Budget.** Ours: the slides say that sources cannot cheat and that starvation is future work, but one packet of each of many
 //! flows, or a flow that sends its next packet when the previous one has left, is always favoured, and then normal packets

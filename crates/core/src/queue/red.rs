@@ -12,7 +12,8 @@
 //! of 1500 and 19500 bytes that drops the large ones not 13 but some 200 times as often (measured with TCP), because
 //! 1 / (1 - count * p_b) is large for them alone. Drops are spread out as in the paper; ns-2 by default also keeps them apart (`wait_`). While an idle queue is being refilled the average takes the idle time
 //! in mean-size packets at the link's rate; ns-2 in packets of 100 B. The queue counts what waits, without the packet being
-//! sent, as in ns-2. The slow adaptation of `max_probability` (Adaptive RED, 2001) is not there.
+//! sent, as in ns-2. The idle time begins when the last packet leaves the queue, as in the
+//! paper, which is one transmission before the device of ns-2 or Linux finds it empty. The slow adaptation of `max_probability` (Adaptive RED, 2001) is not there.
 
 use super::LinkContext;
 use super::fifo::Fifo;

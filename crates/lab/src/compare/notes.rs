@@ -36,9 +36,6 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         ));
     }
     notes.extend((0..plan.described.groups.len()).filter_map(|group| rounds_left_out(plan, document, group)));
-    if several {
-        notes.extend((0..plan.described.groups.len()).filter_map(|group| too_short(plan, document, group)));
-    }
     if several
         && batch
             .runs
@@ -78,6 +75,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             "no queue stands in this network as described, so queue mechanisms have little to shorten",
         ));
     }
+    notes.extend(several.then(|| too_short(plan, document)).flatten());
     notes.extend((0..plan.described.groups.len()).filter_map(|index| buffer_bound(plan, document, index)));
     for (index, info) in plan.described.groups.iter().enumerate() {
         let counted = |count: fn(&Group) -> u64| -> Vec<(&str, u64, u64)> {
@@ -183,24 +181,48 @@ pub(super) fn rounds_left_out(plan: &Plan, document: &Document, group: usize) ->
     })
 }
 
-/// That a run is short for the transfers of a group: as described many of them are under way when it ends. Which those are differs
-/// between variants, and variants that leave more of them so have no tier, which a longer run may show to be chance.
-pub(super) fn too_short(plan: &Plan, document: &Document, group: usize) -> Option<String> {
-    let info = plan.described.groups.get(group)?;
-    let found = document.variants.first()?.groups.get(group)?;
-    let (open, flows) = (found.censored, found.flows);
-    if !info.kind.facts().completes || flows == 0 || open as f64 <= MOST_UNFINISHED * flows as f64 {
+/// That runs are too short for transfers that arrive all the time: as described, many are under way at the end. Which those are differs
+/// between variants, and variants that leave more of them so have no tier, which longer runs may show to be chance.
+pub(super) fn too_short(plan: &Plan, document: &Document) -> Option<String> {
+    let described = document.variants.first()?;
+    let (mut open, mut times) = (Vec::new(), 1.0_f64);
+    for (spec, group) in plan.described.spec.groups.iter().zip(&described.groups) {
+        // A group of so many transfers has no more of them in a longer run.
+        let go_on = match &spec.traffic {
+            Traffic::Transfer { count, .. } => count.is_none(),
+            Traffic::Web(_) | Traffic::ClosedLoop { .. } => true,
+            _ => false,
+        };
+        let most = MOST_UNFINISHED * group.flows as f64;
+        if go_on && group.flows > 0 && group.censored as f64 > most {
+            open.push(format!("{}: {} of {}", group.name, group.censored, group.flows));
+            times = times.max(group.censored as f64 / most);
+        }
+    }
+    if open.is_empty() {
         return None;
     }
     // As many are under way at the end of a run of any length, if the network carries what is offered.
-    let needed_s = document.duration_s * open as f64 / (MOST_UNFINISHED * flows as f64);
-    let minutes = (needed_s / 60.0).ceil();
+    let warmup_s = plan.described.run.warmup.as_secs_f64();
+    let enough = longer(warmup_s + times * (document.duration_s - warmup_s))
+        .map(|enough| format!("; try `run.duration = \"{enough}\"`"))
+        .unwrap_or_default();
     Some(format!(
-        "{}: {open} of {flows} had not finished when the runs of {} ended, as described: a run is short for them, and an answer may change \
-         with its length; try `run.duration = \"{minutes} min\"` (if the share stays, more is offered than the network carries)",
-        found.name,
-        numbers::seconds(document.duration_s),
+        "{} had not finished when the runs ended, as described: the runs are too short for them, and the answer may change with longer \
+         ones{enough} (if the share stays, more is offered than the network carries)",
+        open.join(", ")
     ))
+}
+
+/// A duration of at least so many seconds, in whole units of at most two digits; `None`: longer than a run may take.
+fn longer(seconds: f64) -> Option<String> {
+    const UNITS: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
+    let count = |unit: f64| (seconds / unit - 1e-9).ceil();
+    let (name, unit) = UNITS
+        .into_iter()
+        .find(|(name, unit)| count(*unit) < 100.0 || *name == "ms" && count(*unit) < 1000.0)?;
+    let within = count(unit) * unit <= 86_400.0;
+    within.then(|| format!("{} {name}", count(unit)))
 }
 
 /// Share of the flows of a group that may be under way at the end of a run without being mentioned.
@@ -338,6 +360,14 @@ mod tests {
         let few = [("as described", 0, 9), ("b", 1, 9), ("c", 7, 9)];
         assert_eq!(listed(&few).as_deref(), Some("b 1 of 9, c 7 of 9"));
         assert_eq!(listed(&few[..1]), None);
+    }
+
+    #[test]
+    fn longer_runs_are_proposed_in_round_units() {
+        let proposed = [0.16, 0.999, 1.0, 99.0, 99.5, 400.0, 5_941.0, 86_400.0, 86_401.0].map(longer);
+        let expected = ["160 ms", "999 ms", "1 s", "99 s", "2 min", "7 min", "2 h", "24 h"];
+        assert_eq!(proposed[..8], expected.map(|text| Some(text.to_owned())));
+        assert_eq!(proposed[8], None, "a run takes a day at most");
     }
 
     #[test]

@@ -205,28 +205,37 @@ fn rounds_that_do_not_fit_are_noted_with_the_bursts_that_are_left() {
 }
 
 #[test]
-fn a_run_that_is_short_for_its_transfers_says_which_length_to_try() {
+fn runs_that_are_too_short_for_transfers_say_which_length_to_try() {
     let plan = Plan::compare(scenario(), &Choice::default()).expect("it resolves");
     let mut document = compare(scenario(), 2).document;
-    document.duration_s = 60.0;
-    let mut note = |open: u64| {
-        let pages = &mut document.variants[0].groups[0];
-        (pages.censored, pages.flows) = (open, 120);
-        super::notes::too_short(&plan, &document, 0)
-    };
-    // A twentieth may be left.
-    assert_eq!(note(6), None);
-    // A third: seven times as long, and 6 min 40 s are 7 min.
-    assert_eq!(
-        note(40).as_deref(),
-        Some(
-            "pages: 40 of 120 had not finished when the runs of 60.0 s ended, as described: a run is short for them, and an answer may \
-             change with its length; try `run.duration = \"7 min\"` (if the share stays, more is offered than the network carries)"
-        )
-    );
+    let warmup_s = plan.described.run.warmup.as_secs_f64();
+    document.duration_s = warmup_s + 60.0;
     // A connection without an end is never done.
     document.variants[0].groups[1].censored = document.variants[0].groups[1].flows;
-    assert_eq!(super::notes::too_short(&plan, &document, 1), None);
+    let mut note = |plan: &Plan, open: u64| {
+        let pages = &mut document.variants[0].groups[0];
+        (pages.censored, pages.flows) = (open, 120);
+        super::notes::too_short(plan, &document)
+    };
+    // A twentieth may be left.
+    assert_eq!(note(&plan, 6), None);
+    // A third: the measured minute seven times, and 6 min 45 s are 7 min.
+    assert_eq!(
+        note(&plan, 40).as_deref(),
+        Some(
+            "pages: 40 of 120 had not finished when the runs ended, as described: the runs are too short for them, and the answer may \
+             change with longer ones; try `run.duration = \"7 min\"` (if the share stays, more is offered than the network carries)"
+        )
+    );
+    // So many transfers and no more: a longer run has as many.
+    let text = TEXT.replace(
+        "rate = \"20 per second\" }",
+        "rate = \"20 per second\" }\ncount = 9",
+    );
+    assert_ne!(text, TEXT);
+    let few = Scenario::parse("test.toml", &text).expect("it is correct");
+    let few = Plan::compare(few, &Choice::default()).expect("it resolves");
+    assert_eq!(note(&few, 40), None);
 }
 
 #[test]

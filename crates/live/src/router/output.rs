@@ -318,6 +318,9 @@ impl Output {
         queues.queues.push_back(queue);
         self.mtu = mtu;
         self.path = path(queues, rate, framing, mtu);
+        if let Path::Shaped(link) = &mut self.path {
+            link.begin_at(self.known);
+        }
         Some(())
     }
 

@@ -273,6 +273,28 @@ fn another_queue_and_rate_take_over_without_a_loss_and_in_order() {
     }
 }
 
+/// What waits when another rate is set leaves at that rate from then on, not all at once.
+#[test]
+fn what_waits_at_a_change_leaves_at_the_new_rate() {
+    let mut output = output(queue("drop-tail", None), Some(Rate::from_bps(8_000)));
+    let at = |ms: u64| Instant::from_millis(10_000 + ms);
+    for number in 0..100 {
+        push(&mut output, at(0), &frame("10.0.0.5:80", &numbered(number)));
+    }
+    let rate = Rate::from_bps(80_000);
+    output
+        .replace(&queue("drop-tail", None), Some(rate), 0, 1500, 8)
+        .expect("registered");
+    let mut bytes = 0;
+    for ms in 0..200 {
+        let left = leaving(&mut output, at(ms));
+        bytes += left.iter().map(|frame| frame.len() - HEADER).sum::<usize>() as u64;
+        // Beside what the rate carries the packet that was being sent at the change.
+        assert!(bytes <= ms * 10 + 1500, "{bytes} in {ms} ms");
+    }
+    assert!(bytes > 1000, "{bytes}");
+}
+
 #[test]
 fn super_packets_of_real_frames_are_admitted_as_a_whole() {
     for (layout, source) in [
