@@ -214,7 +214,8 @@ pub(super) fn too_short(plan: &Plan, document: &Document) -> Option<String> {
     ))
 }
 
-/// A duration of at least so many seconds, in whole units of at most two digits; `None`: longer than a run may take.
+/// A duration of at least so many seconds, in the smallest unit of which it takes fewer than 100 (of milliseconds 1000); `None`: longer than
+/// the day that a run may take.
 fn longer(seconds: f64) -> Option<String> {
     const UNITS: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
     let count = |unit: f64| (seconds / unit - 1e-9).ceil();

@@ -535,6 +535,48 @@ fn dctcp_learns_the_share_of_marked_bytes() {
     assert!((echoed - 0.05).abs() < 0.05, "{echoed}");
 }
 
+/// RFC 8257 3.3: where one acknowledgment ends a round and reports a mark, the average moves before the window (steps 4 to 9).
+#[test]
+fn dctcp_answers_with_the_average_that_the_mark_moved() {
+    let mut config = accurate();
+    config.congestion_control = "dctcp";
+    let mut pair = Pair::connecting(config.clone(), config, Duration::from_millis(10));
+    let mut count = 0;
+    pair.decide = Box::new(move |sent, _| {
+        count += u64::from(sent.transmit.segment.payload > 0);
+        let marked = sent.transmit.segment.payload > 0 && count % 61 == 0;
+        if marked { Fate::Mark } else { Fate::Deliver }
+    });
+    pair.write_at(Instant::from_millis(50), End::A, 4_000_000);
+    let look = |pair: &Pair| {
+        let sender = pair.a.sender.as_ref()?;
+        match sender.cc.any() {
+            crate::cc::AnyController::Dctcp(dctcp) => Some((sender.cc.window(), dctcp.alpha())),
+            _ => panic!("another controller"),
+        }
+    };
+    let (mut both, mut reductions) = (0, 0);
+    while pair.a.acked() < 4_000_000 {
+        let (before, reduced) = (look(&pair), pair.a.info(pair.now).stats.window_reductions);
+        if !pair.step() {
+            break;
+        }
+        let (Some((window, alpha)), Some((now, moved))) = (before, look(&pair)) else {
+            continue;
+        };
+        if pair.a.info(pair.now).stats.window_reductions > reduced {
+            reductions += 1;
+            both += u32::from(alpha != moved);
+            let expected = (window.0 as f64 * (1.0 - moved / 2.0)).max(2920.0); // two segments at least
+            assert!(
+                (now.0 as f64 - expected).abs() < 2.0,
+                "{window:?} by {moved}: {now:?}"
+            );
+        }
+    }
+    assert!(both > 0, "{both} of {reductions} at the end of a round");
+}
+
 #[test]
 fn a_marked_answer_begins_with_one_segment() {
     let window = |ace: u8| {
