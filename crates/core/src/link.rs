@@ -347,12 +347,14 @@ impl<Q: QueueDiscipline> Link<Q> {
         }
     }
 
-    /// An idle link is about to have work again. When its last packet had been sent it asked for the next one and there was none
-    /// ([`QueueDiscipline::dequeue`]); that is made up for here.
+    /// A packet comes to a link that sends nothing. When the last packet had been sent an idle link asked for the next one and there
+    /// was none ([`QueueDiscipline::dequeue`]), or the link had to wait ([`QueueDiscipline::on_sent`]); that is made up for here.
     #[inline]
     fn resume(&mut self, now: Instant, flows: &FlowTable, observer: &mut impl LinkObserver) {
         if self.queue.ready_at().is_none() {
             self.depart(self.free_at, flows, observer);
+        } else {
+            self.queue.on_sent();
         }
         if self.free_at < now {
             self.free_at = now;

@@ -174,7 +174,16 @@ fn a_flow_is_in_service_no_longer_when_the_line_is_idle() {
         (41_000, 0, 1500),
     ];
     let set = [("count_in_service", Value::Flag(true))];
-    assert_eq!(order("favourtail", &set, rate, &arrivals), [0, 1, 0, 1]);
+    assert_eq!(order("favourtail", &set, rate.clone(), &arrivals), [0, 1, 0, 1]);
+
+    // The same while packets wait for the next opportunity: two left at 60 ms, flow 2's the last; at 70 ms it is present no more.
+    let arrivals = [
+        (41_000, 1, 752),
+        (41_000, 2, 752),
+        (41_000, 1, 1500),
+        (70_000, 2, 100),
+    ];
+    assert_eq!(order("favourtail", &set, rate, &arrivals), [1, 2, 2, 1]);
 }
 
 /// Everything a link does, with the time at which it happens.

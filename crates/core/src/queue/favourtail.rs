@@ -11,8 +11,7 @@
 //! **Deviations.** None in the plain form. Where the slides are silent: the packet being sent is not in the queue, as in ns-2,
 //! unless `count_in_service`; a full queue drops the arriving packet, favoured or not, unless `push_out` (the idea of FavourQueue
 //! by Anelli, Diana and Lochin, arXiv 1103.2303, in our own rule: the newest normal packet leaves). With `count_in_service` a
-//! flow counts as present until the next packet leaves or, where none waits, until its packet has been sent: on a line that follows a trace
-//! and has work that is later than the end of the transmission.
+//! flow counts as present until its packet has been sent.
 //!
 //! **Budget.** Ours: the slides say that sources cannot cheat and that starvation is future work, but one packet of each of many
 //! flows, or a flow that sends its next packet when the previous one has left, is always favoured, and then normal packets
@@ -217,13 +216,17 @@ impl QueueDiscipline for FavourTail {
         self.favoured.push(packet, Mark { flow, host });
     }
 
-    #[inline(never)]
-    fn dequeue(&mut self, _now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
-        work::step();
+    fn on_sent(&mut self) {
         if self.in_service != NONE {
             self.flows.subtract(self.in_service, 1);
             self.in_service = NONE;
         }
+    }
+
+    #[inline(never)]
+    fn dequeue(&mut self, _now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
+        work::step();
+        self.on_sent();
         let (packet, mark) = self.favoured.pop().or_else(|| self.normal.pop())?;
         if self.count_in_service {
             self.in_service = mark.flow;

@@ -58,6 +58,9 @@ pub trait QueueDiscipline {
     /// The next packet to serialise. May report others dropped. Who sends asks until there is none: a link whose last packet has
     /// been sent asks once more, as Linux and ns-3 do, and an empty discipline may then end what lasts as long as packets wait.
     fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet>;
+    /// The packet handed out last has been sent, and the next one has to wait: for the line, which follows a trace, or for the
+    /// discipline itself. Where the next one leaves at once nobody says so.
+    fn on_sent(&mut self) {}
     /// What waits.
     fn backlog(&self) -> Backlog;
     /// `None`: empty. Later than now: shaped. Without a shaper every packet that waits may leave at once.
@@ -392,6 +395,7 @@ registry! {
     mut {
         fn enqueue(&mut self)(now: Instant, packet: Packet, context: &mut QueueContext<'_>);
         fn dequeue(&mut self)(now: Instant, context: &mut QueueContext<'_>) -> Option<Packet>;
+        fn on_sent(&mut self)();
     }
     ref {
         fn ready_at(&self)() -> Option<Instant>;

@@ -155,6 +155,12 @@ impl QueueDiscipline for Succession {
         self.queues.front_mut()?.dequeue(now, context)
     }
 
+    fn on_sent(&mut self) {
+        if let Some(queue) = self.queues.front_mut() {
+            queue.on_sent();
+        }
+    }
+
     #[inline]
     fn ready_at(&self) -> Option<Instant> {
         self.queues.iter().find_map(QueueDiscipline::ready_at)

@@ -32,6 +32,8 @@ pub(in crate::tcp) struct Delivery {
     pub(in crate::tcp) beyond: bool,
     /// The part of `delivered` that duplicate ACKs without SACK stood for.
     pub(in crate::tcp) counted: u64,
+    /// What a duplicate ACK without SACK stands for, if the controller asks for rates.
+    pub(in crate::tcp) credited: u64,
     pub(in crate::tcp) retransmitted: bool,
     pub(in crate::tcp) dsack: bool,
     pub(in crate::tcp) advanced: bool,

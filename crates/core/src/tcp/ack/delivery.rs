@@ -349,8 +349,13 @@ impl Sender {
             }
         } else if delivery.duplicate && self.recovery.state != CaState::Loss {
             self.recovery.dup_acks += 1;
-            self.board
-                .set_duplicates((self.board.marks.duplicates + 1).min(self.board.segments()));
+            let before = self.board.marks.duplicates;
+            self.board.set_duplicates((before + 1).min(self.board.segments()));
+            let (nxt, credit) = (self.nxt, u64::from(self.board.marks.duplicates > before));
+            if let Some(rates) = self.rates() {
+                delivery.credited = credit * u64::from(shared.mss);
+                rates.on_duplicate(delivery.credited, nxt);
+            }
         }
     }
 }

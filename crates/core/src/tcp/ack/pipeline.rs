@@ -75,7 +75,7 @@ impl Sender {
             }
             if self.tempo.is_some() {
                 self.sample_pipe(now, shared, &delivery);
-                delivery.rate = self.rate_sample(now, shared, delivery.delivered, delivery.newest_tx);
+                self.sample_rate(now, shared, &mut delivery);
                 self.observe_path(now, shared, &delivery, self.una - before.una);
             }
             if hidden.segments > 0 {
@@ -214,7 +214,8 @@ impl Sender {
             lost = self.transition(now, shared, segment, delivery);
         }
         let echo = !QUIET && shared.ecn && shared.reports_marks(segment);
-        let told = QUIET || !before.idle && (delivery.delivered > 0 || delivery.advanced);
+        let new = delivery.delivered > 0 || delivery.credited > 0;
+        let told = QUIET || !before.idle && (new || delivery.advanced);
         // Linux grows by what was delivered: data SACKed before does not count again, and SACKed data counts at
         // once where reordering is usual (`tcp_may_raise_cwnd`).
         let usual = u32::from(shared.config.dup_thresh);

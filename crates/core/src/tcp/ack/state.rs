@@ -36,7 +36,7 @@ pub(in crate::tcp) struct Recovery {
     pub(super) rtt_seq: u64,
     /// End of the round trip.
     pub(super) round_end: u64,
-    pub(super) delivered_total: u64,
+    pub(in crate::tcp) delivered_total: u64,
     /// New data sent on duplicate ACKs since SND.UNA moved (RFC 3042).
     pub(super) limited_sent: u64,
     /// When the probe timer was set while several segments were out: at that moment it need not be set again.

@@ -8,13 +8,13 @@
 //! RFC 7661 4.4.3 (pacing in the non-validated phase).
 //! **Deviations.** A gap follows each segment; Linux lets two segments or a millisecond of the rate go as one.
 
-use crate::cc::RateSample;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::config::{Pacing, WindowValidation};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::tempo::Tempo;
 use crate::tcp::state::types::CaState;
+use crate::tcp::window::rates::Rates;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 
@@ -188,24 +188,28 @@ impl Sender {
         }
     }
 
-    /// What an acknowledgment means here: `newest` is when the last sent of what it delivered left.
-    pub(in crate::tcp) fn rate_sample(
-        &mut self,
-        now: Instant,
-        shared: &Shared,
-        delivered: u64,
-        newest: Option<Instant>,
-    ) -> Option<RateSample> {
-        let rates = self.tempo.as_deref_mut()?.rates.as_mut()?;
-        rates.on_delivered(now, delivered, newest?, shared.rtt.min())
+    /// The delivery rates, if the controller asks for them.
+    pub(in crate::tcp) fn rates(&mut self) -> Option<&mut Rates> {
+        self.tempo.as_deref_mut()?.rates.as_mut()
+    }
+
+    /// The rate sample of an acknowledgment.
+    pub(in crate::tcp) fn sample_rate(&mut self, now: Instant, shared: &Shared, delivery: &mut Delivery) {
+        let una = self.una;
+        let Some(rates) = self.rates() else {
+            return;
+        };
+        let before = rates.counted_before(delivery.delivered, una, u64::from(shared.mss));
+        let new = delivery.delivered + delivery.credited - before;
+        delivery.rate = rates.on_delivered(now, new, delivery.newest_tx, shared.rtt.min());
+        let total = &mut self.recovery.delivered_total;
+        *total = total.saturating_sub(before) + delivery.credited;
     }
 
     /// A drain ended because there was nothing to send.
     pub(in crate::tcp) fn on_idle_drain(&mut self) {
         let pipe = self.board.pipe();
-        if let Some(tempo) = &mut self.tempo
-            && let Some(rates) = &mut tempo.rates
-        {
+        if let Some(rates) = self.rates() {
             rates.on_app_limited(pipe);
         }
     }

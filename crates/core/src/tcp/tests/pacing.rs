@@ -278,27 +278,33 @@ struct Course {
     longest_ms: f64,
 }
 
-fn course(name: &'static str) -> Course {
+/// Without SACK; of the segments sent, every `lost`th is lost, once.
+fn course(name: &'static str, lost: Option<u32>) -> Course {
     let mut config = bare();
-    config.congestion_control = name;
+    (config.congestion_control, config.sack) = (name, false);
     config.initial_window = InitialWindow::Segments(10);
     let mut connection = open(&config, 40, 10, Bytes::MAX);
     let transmission = Duration::from_micros(800); // a segment of 1000 bytes
     let (mut now, mut free, mut sent) = (T0, T0, 0_u32);
+    let mut arrived = std::collections::BTreeSet::new();
+    let mut upto = 0_u32;
     let mut flying: alloc::collections::VecDeque<(Instant, u32)> = alloc::collections::VecDeque::new();
     let (mut waits, mut delivered, mut longest) = (Vec::new(), 0_u64, Duration::ZERO);
     let half = T0 + Duration::from_secs(16);
     while now < T0 + Duration::from_secs(20) {
         connection.write(now, Bytes(1_000_000), WriteFlags::default());
-        while connection.poll_transmit(now).is_some() {
+        while let Some(transmit) = connection.poll_transmit(now) {
             sent += 1;
+            let number = transmit.segment.seq.distance(ISS_A + 1) as u32 / MSS;
             let wait = free.since(now);
             longest = longest.max(wait);
             if now >= half {
                 waits.push(wait.as_secs_f64() * 1e3);
             }
             free = free.max(now) + transmission;
-            flying.push_back((free + Duration::from_millis(40), sent));
+            if lost.is_none_or(|lost| sent % lost != 0) {
+                flying.push_back((free + Duration::from_millis(40), number));
+            }
         }
         let timer = connection.poll_timeout().expect("it sends");
         let back = flying.front().map_or(Instant::FAR_FUTURE, |ack| ack.0);
@@ -307,7 +313,10 @@ fn course(name: &'static str) -> Course {
             connection.on_timeout(now);
             continue;
         }
-        let upto = flying.pop_front().map_or(0, |ack| ack.1);
+        arrived.extend(flying.pop_front().map(|ack| ack.1));
+        while arrived.remove(&upto) {
+            upto += 1;
+        }
         delivered += u64::from(now >= half);
         let ack = crate::packet::Segment {
             seq: ISS_B + 1,
@@ -331,7 +340,7 @@ fn course(name: &'static str) -> Course {
 #[test]
 fn models_of_the_path_fill_it_without_a_queue() {
     let courses = [("vegas", 6.0), ("bbr", 20.0), ("bbr3", 15.0)].map(|(name, most_ms)| {
-        let course = course(name);
+        let course = course(name, None);
         std::eprintln!(
             "{name}: {:.3} used, mean wait {:.1} ms, longest {:.1} ms",
             course.used,
@@ -353,12 +362,33 @@ fn models_of_the_path_fill_it_without_a_queue() {
             course.longest_ms
         );
     }
-    let reno = course("reno");
+    let reno = course("reno", None);
     assert!(
         reno.wait_ms > 100.0,
         "without a loss its queue grows: {:.1} ms",
         reno.wait_ms
     );
+}
+
+/// What duplicates stand for counts when they come: counted with the repair, a window's worth would seem to arrive at once, twice
+/// as fast as the line is, and the queue would be as long as the model believes the path to be.
+#[test]
+fn models_of_the_path_know_its_rate_after_a_loss_without_sack() {
+    for (name, most_ms) in [("bbr", 20.0), ("bbr3", 15.0)] {
+        let course = course(name, Some(499));
+        std::eprintln!(
+            "{name}: {:.3} used, mean wait {:.1} ms, longest {:.1} ms",
+            course.used,
+            course.wait_ms,
+            course.longest_ms
+        );
+        assert!(course.used > 0.9, "{name}: {:.3} used", course.used);
+        assert!(
+            course.wait_ms < most_ms,
+            "{name}: mean wait {:.1} ms",
+            course.wait_ms
+        );
+    }
 }
 
 extern crate std;

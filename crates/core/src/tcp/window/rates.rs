@@ -5,7 +5,9 @@
 //!
 //! **Source.** draft-cheng-iccrg-delivery-rate-estimation-02.
 //! **Deviations.** What leaves at the same time is one entry, which all of it has in common but the data in flight, of which
-//! the last counts. An acknowledgment that delivers only what was sent before something delivered earlier gives no sample.
+//! the last counts. An acknowledgment that delivers only what was sent before something delivered earlier gives no sample. Where the
+//! draft does not say: without SACK a duplicate delivers a segment when it comes, which is not delivered again when it is acknowledged (as
+//! Linux counts, `tcp_add_reno_sack`; there a timeout forgets what was counted, and counts it again).
 
 use crate::cc::RateSample;
 use crate::time::{Duration, Instant};
@@ -21,6 +23,10 @@ pub(in crate::tcp) struct Rates {
     first_sent: Instant,
     /// Samples are limited by the application until more than this is delivered; 0: they are not.
     app_limited: u64,
+    /// What duplicates without SACK stood for, and no acknowledgment of data has covered yet.
+    credited: u64,
+    /// Nothing beyond this offset was.
+    credited_to: u64,
     sent: VecDeque<Departure>,
 }
 
@@ -61,12 +67,29 @@ impl Rates {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    /// `delivered` is new, of which the last sent left at `newest`.
+    /// A duplicate without SACK stands for `bytes` of what was sent before `nxt`.
+    pub(in crate::tcp) fn on_duplicate(&mut self, bytes: u64, nxt: u64) {
+        self.credited += bytes;
+        self.credited_to = nxt;
+    }
+
+    /// How much of the `delivered` bytes that an acknowledgment up to `una` covers duplicates stood for: all but the segment that was
+    /// missing.
+    pub(in crate::tcp) fn counted_before(&mut self, delivered: u64, una: u64, mss: u64) -> u64 {
+        let before = self.credited.min(delivered.saturating_sub(mss));
+        self.credited -= before;
+        if una >= self.credited_to {
+            self.credited = 0;
+        }
+        before
+    }
+
+    /// `delivered` is new, of which the last sent left at `newest`; `None`: which segments it was is not known.
     pub(in crate::tcp) fn on_delivered(
         &mut self,
         now: Instant,
         delivered: u64,
-        newest: Instant,
+        newest: Option<Instant>,
         min_rtt: Option<Duration>,
     ) -> Option<RateSample> {
         self.delivered += delivered;
@@ -74,6 +97,7 @@ impl Rates {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
+        let newest = newest?;
         let index = self.sent.partition_point(|departure| departure.at < newest);
         let departure = *self.sent.get(index).filter(|departure| departure.at == newest)?;
         self.sent.drain(..index);
@@ -114,7 +138,12 @@ mod tests {
         }
         let mut last = None;
         for index in 1..=10 {
-            last = rates.on_delivered(at(100 + index), 1000, at(0), Some(Duration::from_millis(101)));
+            last = rates.on_delivered(
+                at(100 + index),
+                1000,
+                Some(at(0)),
+                Some(Duration::from_millis(101)),
+            );
             rates.on_sent(at(100 + index), 1000, 10_000);
         }
         let first = last.expect("longer than the round trip");
@@ -125,7 +154,12 @@ mod tests {
         );
         for index in 1..=10 {
             let left = at(100 + index);
-            let sample = rates.on_delivered(at(210 + index), 1000, left, Some(Duration::from_millis(101)));
+            let sample = rates.on_delivered(
+                at(210 + index),
+                1000,
+                Some(left),
+                Some(Duration::from_millis(101)),
+            );
             let sample = sample.expect("as long as the round trip");
             assert_eq!(sample.delivered, Bytes(10_000), "{index}");
             assert_eq!(sample.interval, Duration::from_millis(110), "{index}");
@@ -141,20 +175,20 @@ mod tests {
         rates.on_sent(at(1), 1000, 2000);
         assert!(
             !rates
-                .on_delivered(at(100), 1000, at(0), None)
+                .on_delivered(at(100), 1000, Some(at(0)), None)
                 .expect("a sample")
                 .app_limited
         );
         assert!(
             rates
-                .on_delivered(at(101), 1000, at(1), None)
+                .on_delivered(at(101), 1000, Some(at(1)), None)
                 .expect("a sample")
                 .app_limited
         );
         rates.on_sent(at(102), 1000, 1000);
         assert!(
             !rates
-                .on_delivered(at(202), 1000, at(102), None)
+                .on_delivered(at(202), 1000, Some(at(102)), None)
                 .expect("a sample")
                 .app_limited
         );
@@ -166,17 +200,49 @@ mod tests {
         rates.on_sent(at(0), 1000, 1000);
         rates.on_sent(at(5), 1000, 2000);
         let min = Some(Duration::from_millis(100));
-        assert!(rates.on_delivered(at(105), 1000, at(5), min).is_some());
+        assert!(rates.on_delivered(at(105), 1000, Some(at(5)), min).is_some());
         assert_eq!(
-            rates.on_delivered(at(106), 1000, at(0), min),
+            rates.on_delivered(at(106), 1000, Some(at(0)), min),
             None,
             "it was overtaken"
         );
         rates.on_sent(at(110), 1000, 1000);
         assert_eq!(
-            rates.on_delivered(at(150), 1000, at(110), min),
+            rates.on_delivered(at(150), 1000, Some(at(110)), min),
             None,
             "no round trip is so short"
         );
+    }
+
+    /// Ten segments, of which the first is lost. Nine duplicates stand for nine; the acknowledgment of all ten, sent again at 110 ms,
+    /// delivers one. A timeout between them changes nothing, and what is left of the credit goes with the last segment it stood for.
+    #[test]
+    fn what_duplicates_stood_for_is_not_delivered_again() {
+        let mut rates = Rates::default();
+        for index in 1..=10 {
+            rates.on_sent(at(0), 1000, index * 1000);
+        }
+        for index in 2..=10 {
+            rates.on_duplicate(1000, 10_001);
+            assert_eq!(rates.on_delivered(at(100 + index), 1000, None, None), None);
+            if index == 10 {
+                rates.on_sent(at(110), 1000, 1000);
+            }
+        }
+        let before = rates.counted_before(10_000, 10_001, 1000);
+        assert_eq!(before, 9000);
+        let sample = rates.on_delivered(at(210), 10_000 - before, Some(at(110)), None);
+        assert_eq!(sample.expect("a sample").delivered, Bytes(1000));
+        assert_eq!(rates.delivered, 10_000);
+
+        rates.on_duplicate(1000, 12_001);
+        rates.on_duplicate(1000, 12_001);
+        assert_eq!(
+            rates.counted_before(1000, 11_001, 1000),
+            0,
+            "the segment that was missing"
+        );
+        assert_eq!(rates.counted_before(1000, 12_001, 1000), 0);
+        assert_eq!(rates.counted_before(9000, 21_001, 1000), 0, "nothing is left");
     }
 }
