@@ -2,7 +2,8 @@
 //!
 //! Before anything is measured: what is expected of each run, from its packets at a typical cost. The more is done, the more counts the
 //! time that passed over the expected time that is done: long runs count for more than short ones, and minutes in which no run ends
-//! do not make the speed nothing. What runs at the time is in neither, so a single short run that is done says little.
+//! do not make the speed nothing. What runs at the time is in neither, so a single short run that is done says little. Runs in real time,
+//! beside which nothing is simulated, take as long as they say: their time is not counted where the speed of the others is measured.
 
 use fleetfoot_lab::run::{Job, expected_s};
 use std::time::{Duration, Instant};
@@ -11,9 +12,9 @@ use std::time::{Duration, Instant};
 pub(crate) struct Forecast {
     cores: usize,
     parts: Vec<Part>,
-    /// Expected time that is done, and all of it (us).
-    done: u64,
-    work: u64,
+    /// What is done, and all of it.
+    done: Work,
+    work: Work,
     /// When the work began.
     since: Instant,
 }
@@ -21,25 +22,71 @@ pub(crate) struct Forecast {
 /// A part of the work: the runs of an experiment, or of a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    /// Expected time of one run of each job.
-    jobs: Vec<Duration>,
+    jobs: Vec<Run>,
     seeds: u32,
+}
+
+/// A run of a job.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    expected: Duration,
+    /// Whether it takes place in real time.
+    real: bool,
+}
+
+/// Time of runs (us).
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    /// Of the simulated ones as expected, one after the other.
+    simulated: u64,
+    /// Of those in real time, as many at a time as there are cores.
+    real: u64,
+}
+
+impl Work {
+    /// `runs`: so many of this kind; `at_once` of a part may take place at the same time.
+    fn add(&mut self, run: Run, runs: u32, at_once: usize) {
+        let us = (run.expected * runs).as_micros() as u64;
+        match run.real {
+            true => self.real += us / at_once as u64,
+            false => self.simulated += us,
+        }
+    }
+
+    fn less(self, other: Work) -> Work {
+        Work {
+            simulated: self.simulated.saturating_sub(other.simulated),
+            real: self.real.saturating_sub(other.real),
+        }
+    }
+
+    /// How long it takes (s).
+    fn on(self, cores: usize) -> f64 {
+        (self.simulated as f64 / cores as f64 + self.real as f64) / 1e6
+    }
 }
 
 impl Forecast {
     pub(crate) fn new(parts: Vec<Part>, cores: usize) -> Forecast {
-        Forecast {
+        let mut forecast = Forecast {
             cores: cores.max(1),
-            work: parts.iter().map(Part::work).sum(),
-            parts,
-            done: 0,
+            parts: Vec::with_capacity(parts.len()),
+            done: Work::default(),
+            work: Work::default(),
             since: Instant::now(),
+        };
+        for part in parts {
+            forecast.add(part);
         }
+        forecast
     }
 
     /// Adds a part that follows; returns its number.
     pub(crate) fn add(&mut self, part: Part) -> usize {
-        self.work += part.work();
+        let at_once = part.at_once(self.cores);
+        for &run in &part.jobs {
+            self.work.add(run, part.seeds, at_once);
+        }
         self.parts.push(part);
         self.parts.len() - 1
     }
@@ -55,13 +102,20 @@ impl Forecast {
 
     /// A run of this part and job is finished: it was computed, or kept from before.
     pub(crate) fn on_run(&mut self, part: usize, job: usize, computed: bool) {
-        let run = self.parts.get(part).and_then(|part| part.jobs.get(job));
-        let work = run.map_or(0, |run| run.as_micros() as u64);
+        let Some(part) = self.parts.get(part) else {
+            return;
+        };
+        let Some(&run) = part.jobs.get(job) else {
+            return;
+        };
+        let at_once = part.at_once(self.cores);
         if computed {
-            self.done += work;
+            self.done.add(run, 1, at_once);
         } else {
             // What takes no time says nothing about the rest.
-            self.work = self.work.saturating_sub(work);
+            let mut work = Work::default();
+            work.add(run, 1, at_once);
+            self.work = self.work.less(work);
         }
     }
 
@@ -72,60 +126,72 @@ impl Forecast {
 
     /// From now to the end, so long after the beginning (s).
     fn left_after_s(&self, elapsed: Duration) -> f64 {
-        let left = self.work.saturating_sub(self.done) as f64;
-        if left == 0.0 {
-            return 0.0;
-        }
-        let longest = self.parts.iter().filter_map(|part| part.jobs.iter().max()).max();
-        let longest = longest.map_or(0.0, Duration::as_secs_f64);
-        let expected = longest.max(left / 1e6 / self.cores as f64);
-        if self.done == 0 {
+        let left = self.work.less(self.done);
+        let longest = |real: bool| {
+            let runs = self.parts.iter().flat_map(|part| &part.jobs);
+            let longest = runs.filter(|run| run.real == real).map(|run| run.expected).max();
+            longest.map_or(0.0, |longest| longest.as_secs_f64())
+        };
+        let (real, simulated) = (longest(true), longest(false));
+        let expected = left
+            .on(self.cores)
+            .max(if left.real > 0 { real } else { 0.0 })
+            .max(if left.simulated > 0 { simulated } else { 0.0 });
+        let done = self.done.simulated as f64;
+        if done == 0.0 || left.simulated == 0 {
             return expected;
         }
-        let done = self.done as f64;
-        let measured = elapsed.as_secs_f64() * left / done;
+        let spent = (elapsed.as_secs_f64() - self.done.real as f64 / 1e6).max(0.0);
+        let measured = left.real as f64 / 1e6 + spent * left.simulated as f64 / done;
         // As many of the longest runs as there are cores may be under way.
-        let trust = done / (done + longest * 1e6 * self.cores as f64);
+        let trust = done / (done + simulated * 1e6 * self.cores as f64);
         trust * measured + (1.0 - trust) * expected
     }
 
     /// Whether so little is done that its speed says little of the rest.
     pub(crate) fn is_rough(&self) -> bool {
-        (self.done as f64) < ROUGH * self.work as f64
+        (self.done.simulated as f64) < ROUGH * self.work.simulated as f64
     }
 }
 
 impl Part {
     /// Every job with every one of so many seeds.
     pub(crate) fn new(jobs: &[Job], seeds: usize) -> Part {
-        Part::expecting(jobs.iter().map(|job| expected_s(&job.spec)), seeds)
+        let runs = jobs
+            .iter()
+            .map(|job| (expected_s(&job.spec), job.spec.world.is_real()));
+        Part::expecting(runs, seeds)
     }
 
-    /// `runs_s`: of one run of each job.
-    pub(crate) fn expecting(runs_s: impl IntoIterator<Item = f64>, seeds: usize) -> Part {
+    /// One run of each job: how long it takes (s), and whether in real time.
+    pub(crate) fn expecting(runs: impl IntoIterator<Item = (f64, bool)>, seeds: usize) -> Part {
+        let run = |(run_s, real)| Run {
+            expected: Duration::from_secs_f64(run_s).max(LEAST),
+            real,
+        };
         Part {
-            jobs: runs_s
-                .into_iter()
-                .map(|run_s| Duration::from_secs_f64(run_s).max(LEAST))
-                .collect(),
+            jobs: runs.into_iter().map(run).collect(),
             seeds: u32::try_from(seeds).unwrap_or(u32::MAX),
         }
     }
 
-    /// The forecast where a run of the first job was measured to take `run_s`: all other runs are expected to be off by the same factor.
+    /// The forecast where a run of the first job was measured to take `run_s`: all other simulated runs are expected to be off by the
+    /// same factor.
     pub(crate) fn measured(mut self, run_s: Option<f64>) -> Part {
-        if let (Some(run_s), Some(&first)) = (run_s, self.jobs.first()) {
-            let factor = run_s / first.as_secs_f64();
-            for job in &mut self.jobs {
-                *job = job.mul_f64(factor).max(LEAST);
+        let first = self.jobs.first().filter(|first| !first.real);
+        if let (Some(run_s), Some(first)) = (run_s, first) {
+            let factor = run_s / first.expected.as_secs_f64();
+            for job in self.jobs.iter_mut().filter(|job| !job.real) {
+                job.expected = job.expected.mul_f64(factor).max(LEAST);
             }
         }
         self
     }
 
-    /// Expected time of all runs, one after the other (us).
-    fn work(&self) -> u64 {
-        (self.jobs.iter().sum::<Duration>() * self.seeds).as_micros() as u64
+    /// How many of its runs in real time take place at the same time.
+    fn at_once(&self, cores: usize) -> usize {
+        let real = self.jobs.iter().filter(|job| job.real).count();
+        cores.min(real.saturating_mul(self.seeds as usize)).max(1)
     }
 }
 
@@ -143,7 +209,7 @@ pub(crate) mod tests {
     pub(crate) fn forecast(parts: &[&[f64]], seeds: usize, cores: usize) -> Forecast {
         let parts = parts
             .iter()
-            .map(|runs_s| Part::expecting(runs_s.iter().copied(), seeds));
+            .map(|runs_s| Part::expecting(runs_s.iter().map(|&run_s| (run_s, false)), seeds));
         Forecast::new(parts.collect(), cores)
     }
 
@@ -168,9 +234,28 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn runs_in_real_time_say_nothing_about_the_speed_of_the_others() {
+        // Ten minutes in real time, then 400 s of simulation that takes a tenth of what was expected.
+        let real = Part::expecting([(60.0, true)], 20);
+        let simulated = Part::expecting([(1.0, false)], 400);
+        let mut forecast = Forecast::new(vec![real, simulated], 2);
+        (0..20).for_each(|_| forecast.on_run(0, 0, true));
+        let after = |forecast: &Forecast, seconds| forecast.left_after_s(Duration::from_secs(seconds));
+        assert_eq!(after(&forecast, 600), 200.0, "as expected: nothing is known");
+        (0..360).for_each(|_| forecast.on_run(1, 0, true));
+        // 360 of them took 18 s on two cores; 40 are left: 2 s as measured, 20 s as expected.
+        let left = after(&forecast, 618);
+        let trust = 360.0 / 362.0;
+        assert!(
+            (left - (trust * 2.0 + (1.0 - trust) * 20.0)).abs() < 1e-6,
+            "{left}"
+        );
+    }
+
+    #[test]
     fn a_measured_run_puts_all_expectations_right_by_its_factor() {
         let left_s = |runs_s: &[f64], measured| {
-            let part = Part::expecting(runs_s.iter().copied(), 10).measured(measured);
+            let part = Part::expecting(runs_s.iter().map(|&run_s| (run_s, false)), 10).measured(measured);
             Forecast::new(vec![part], 1).left_s()
         };
         assert_eq!(left_s(&[1.0, 3.0], Some(0.01)), 0.4);

@@ -100,7 +100,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     targets.of_batch(&arguments.batch, arguments.out.as_deref())?;
     let run_s = expected_s(&sweep, cores(arguments.batch.jobs))?;
     let tasks = sweep.points.len() as u64 * sweep.seeds.len() as u64;
-    let part = Part::expecting([run_s], usize::try_from(tasks).unwrap_or(usize::MAX));
+    let part = Part::expecting([(run_s, false)], usize::try_from(tasks).unwrap_or(usize::MAX));
     let forecast = Forecast::new(vec![part], cores(arguments.batch.jobs));
     let at_most = if sweep.until.is_some() { "at most " } else { "" };
     let place = match arguments.engine {

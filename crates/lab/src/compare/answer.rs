@@ -1,6 +1,6 @@
 //! The answer in words: what to try, where, what it wins, whom it harms, how sure that is, and how to turn it on.
 
-use super::parts::{acts_at, by_weight, part_that_matters};
+use super::parts::{acts_at, by_weight, part_that_matters, part_to_begin_with};
 use super::ranking::{Rows, WORTHWHILE};
 use super::{Plan, numbers, words};
 use crate::mechanisms::Effort;
@@ -155,6 +155,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
         shorter(plan, versus),
         harm_words(plan, versus)
     ));
+    text.push_str(&begin_with(plan, variants, recommended));
     text.push_str(&words::margin(done));
     text.push_str(&equals(recommended, plan.choice().search.is_some()));
     if let Some(jittered) = &document.jittered
@@ -229,6 +230,21 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     }
     text.push_str(&elsewhere(plan, variants, variant));
     text
+}
+
+/// Of several places, the one that alone saves most of it.
+fn begin_with(plan: &Plan, variants: &[Variant], recommended: &Recommended) -> String {
+    let whole = variants
+        .iter()
+        .position(|variant| variant.name == recommended.variant);
+    let part = whole
+        .filter(|_| recommended.matters.is_none())
+        .and_then(|whole| part_to_begin_with(plan, variants, whole));
+    let done = part.and_then(|part| Some((part, variants[part].versus.as_ref()?)));
+    done.map_or_else(String::new, |(part, versus)| {
+        let (place, alone) = (acts_at(plan, part), words::in_short("there alone it", versus));
+        format!(" Most of that is saved at one place, {place}: {alone}.")
+    })
 }
 
 /// The networks near the described one in which a setting is no win.
@@ -348,16 +364,24 @@ fn range(ends: [f64; 2]) -> String {
 /// Whom it harms, by how much.
 fn harm_words(plan: &Plan, versus: &Versus) -> String {
     let harmed = words::harmed(versus);
-    let waits = |name: &str| {
+    let waiting = || {
         plan.described
             .groups
             .iter()
-            .any(|group| group.name == name && group.latency_sensitive)
+            .filter(|group| group.latency_sensitive)
     };
+    let several = waiting().count() > 1;
     let said: Vec<String> = harmed
         .iter()
         .take(3)
-        .map(|(group, harm)| harm_of(group, harm, waits(&group.name)))
+        .map(|(group, harm)| {
+            harm_of(
+                group,
+                harm,
+                waiting().any(|other| other.name == group.name),
+                several,
+            )
+        })
         .collect();
     if said.is_empty() {
         format!("and {}", words::unharmed(versus))
@@ -366,20 +390,19 @@ fn harm_words(plan: &Plan, versus: &Versus) -> String {
     }
 }
 
-/// How much a group is harmed. One that waits may be sooner where it waits and yet lose datagrams.
-fn harm_of(group: &GroupVersus, harm: &Ratio, waits: bool) -> String {
+/// How much a group is harmed. One that waits may be sooner where it waits and yet lose datagrams. `named`: its times were reported.
+fn harm_of(group: &GroupVersus, harm: &Ratio, waits: bool, named: bool) -> String {
     let (name, share) = (&group.name, share(harm));
     let of = harm
         .ci95
         .map_or_else(String::new, |ci95| format!(" ({})", range(ci95)));
-    let is_sooner = group
-        .fct_mean_ratio
-        .as_ref()
-        .is_some_and(|ratio| ratio.value < 1.0);
-    if waits && !is_sooner {
-        format!("{name} waits longer, a harm of {share}{of}")
-    } else {
+    let longer = group.fct_mean_ratio.as_ref().map(|ratio| ratio.value - 1.0);
+    if !waits || longer.is_some_and(|longer| longer < 0.0) {
         format!("{name} loses {share} of its fair share{of}")
+    } else if named || longer.is_none_or(|longer| longer < WORTHWHILE) {
+        format!("{name} is harmed by {share}{of}")
+    } else {
+        format!("{name} waits longer, a harm of {share}{of}")
     }
 }
 
@@ -569,9 +592,16 @@ mod tests {
             goodput_ratio: None,
             harm: None,
         };
-        let of = |times, waits| harm_of(&call(times), &ratio(0.02), waits);
+        let of = |times, waits| harm_of(&call(times), &ratio(0.02), waits, false);
         assert_eq!(of(0.66, true), "call loses 2 % of its fair share");
         assert_eq!(of(1.02, true), "call waits longer, a harm of 2 %");
         assert_eq!(of(1.02, false), "call loses 2 % of its fair share");
+        let beside_others = |times| harm_of(&call(times), &ratio(0.02), true, true);
+        assert_eq!(
+            beside_others(1.02),
+            "call is harmed by 2 %",
+            "that it waits longer was said"
+        );
+        assert_eq!(beside_others(1.002), "call waits longer, a harm of 2 %");
     }
 }

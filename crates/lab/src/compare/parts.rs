@@ -154,9 +154,35 @@ pub(super) fn part_that_matters(plan: &Plan, variants: &[Variant], whole: usize)
         .map(|(index, _)| index)
 }
 
-/// The places of a variant that may be of no use to it: at each of them alone it saves nothing, less the harm. The one with the worst part
-/// comes first. Each may be needed nevertheless, where a queue stands only once another is mended: what the others do without it says so.
-/// None where a single place is enough, or where there are only two.
+/// The part at one place that alone saves at least two thirds of what the whole does, and no more, where the others save less than a third
+/// each.
+pub(super) fn part_to_begin_with(plan: &Plan, variants: &[Variant], whole: usize) -> Option<usize> {
+    let win = |index: usize| variants[index].versus.as_ref()?.win;
+    let single = |&part: &usize| plan.variants[part].places.len() == 1;
+    let alone: Option<Vec<(usize, f64)>> = of(plan, variants, whole)
+        .filter(single)
+        .map(|part| Some((part, win(part)?)))
+        .collect();
+    let begin = at_which_most_is_saved(win(whole)?, &alone?)?;
+    // Parts do not take part in the correction for many comparisons: their own interval speaks.
+    let [low, _] = variants[begin].versus.as_ref()?.win_ci95?;
+    (low > 0.0).then_some(begin)
+}
+
+/// Of (part, time saved) the one with at least two thirds of `all`, and no more than it, where the others have less than a third each.
+fn at_which_most_is_saved(all: f64, alone: &[(usize, f64)]) -> Option<usize> {
+    let (most, rest): (Vec<_>, Vec<_>) = alone.iter().partition(|part| part.1 >= all * 2.0 / 3.0);
+    match most.as_slice() {
+        &[&(part, win)] if all > 0.0 && win <= all && rest.iter().all(|part| part.1 < all / 3.0) => {
+            Some(part)
+        }
+        _ => None,
+    }
+}
+
+/// The places of a variant, any of which may be of no use to it: what is saved at one place may be saved at another as well. The one that
+/// saves least alone, less the harm, comes first. Each may be needed nevertheless, where a queue stands only once another is mended: what
+/// the others do without it says so. None where a single place is enough, or where there are only two.
 pub(super) fn doubtful_places(plan: &Plan, variants: &[Variant], whole: usize) -> Vec<usize> {
     if plan.variants[whole].places.len() < 3 || part_that_matters(plan, variants, whole).is_some() {
         return Vec::new();
@@ -165,15 +191,7 @@ pub(super) fn doubtful_places(plan: &Plan, variants: &[Variant], whole: usize) -
         &[place] => Some((place, net(&variants[part])?)),
         _ => None,
     };
-    let no_win = |part: usize| {
-        let versus = variants[part].versus.as_ref();
-        versus.is_some_and(|versus| !versus.significant || versus.win.is_none_or(|win| win < WORTHWHILE))
-    };
-    let mut doubtful: Vec<(usize, f64)> = of(plan, variants, whole)
-        .filter_map(|part| Some((part, alone(part)?)))
-        .filter(|&(part, (_, net))| no_win(part) || net <= 0.0)
-        .map(|(_, alone)| alone)
-        .collect();
+    let mut doubtful: Vec<(usize, f64)> = of(plan, variants, whole).filter_map(alone).collect();
     doubtful.sort_by(|one, other| one.1.total_cmp(&other.1).then(one.0.cmp(&other.0)));
     doubtful.into_iter().map(|(place, _)| place).collect()
 }
@@ -245,6 +263,30 @@ kind = "transfer"
 size = "30 kB"
 arrivals = { dist = "poisson", rate = "3 per second" }
 "#;
+
+    #[test]
+    fn one_of_several_places_is_where_most_is_saved() {
+        let of = |all, wins: &[f64]| {
+            let alone: Vec<(usize, f64)> = wins.iter().copied().enumerate().collect();
+            at_which_most_is_saved(all, &alone)
+        };
+        assert_eq!(
+            of(0.288, &[0.012, 0.272]),
+            Some(1),
+            "a library behind a slow uplink"
+        );
+        assert_eq!(of(0.30, &[0.21, 0.09]), Some(0));
+        assert_eq!(of(0.30, &[0.21, 0.15]), None, "the other place has half of it");
+        assert_eq!(of(0.30, &[0.15, 0.10]), None, "both are needed");
+        assert_eq!(of(0.30, &[0.29, 0.25]), None, "either will do");
+        assert_eq!(
+            of(0.30, &[0.40, 0.0]),
+            None,
+            "alone it saves more, and harms more"
+        );
+        assert_eq!(of(-0.1, &[0.0, -0.1]), None);
+        assert_eq!(of(0.30, &[]), None);
+    }
 
     #[test]
     fn a_part_is_found_again_by_its_name() {

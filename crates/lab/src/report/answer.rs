@@ -14,12 +14,17 @@ pub(super) fn top(document: &Document) -> Value {
     let (headline, rest) = words::headline(&document.answer);
     let shown = document.notes.len().min(words::NOTES);
     json!({
-        "headline": headline,
-        "rest": rest,
+        "headline": unbroken(headline),
+        "rest": unbroken(rest),
         "facts": facts(document),
-        "notes": document.notes[..shown],
-        "more_notes": document.notes[shown..],
+        "notes": document.notes[..shown].iter().map(|note| unbroken(note)).collect::<Vec<_>>(),
+        "more_notes": document.notes[shown..].iter().map(|note| unbroken(note)).collect::<Vec<_>>(),
     })
+}
+
+/// No line ends between a number and its percent sign.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 /// A fact about the recommended setting: what, its value, and what is to be said beside it.

@@ -127,8 +127,9 @@ fn the_answer_stands_at_the_top_with_place_certainty_and_harm() {
     let page = body(&comparison);
     let top = &page[..page.find("</section>").expect("the first section ends")];
     let (headline, rest) = words::headline(&document.answer);
-    assert!(top.contains(&format!("<h1>{}</h1>", escaped(headline))), "{top}");
-    assert!(top.contains(&escaped(rest)));
+    let shown = |text: &str| escaped(text).replace(" %", "\u{a0}%");
+    assert!(top.contains(&format!("<h1>{}</h1>", shown(headline))), "{top}");
+    assert!(top.contains(&shown(rest)));
     let recommended = document.recommended.as_ref().expect("the fixture has one");
     let advised = words::done(document, recommended).expect("it is in the table");
     let versus = advised.versus.as_ref().expect("it was compared");
@@ -143,9 +144,7 @@ fn the_answer_stands_at_the_top_with_place_certainty_and_harm() {
     }
     let folded = top.find("id=\"more-notes\"").expect("the other notes are folded");
     for (number, note) in document.notes.iter().enumerate() {
-        let at = top
-            .find(&escaped(note))
-            .unwrap_or_else(|| panic!("note {number}"));
+        let at = top.find(&shown(note)).unwrap_or_else(|| panic!("note {number}"));
         assert_eq!(at > folded, number >= words::NOTES, "note {number}");
     }
     assert!(top.contains("2 more notes") && !top.contains("<details open"));

@@ -349,12 +349,13 @@ impl Sender {
             }
         } else if delivery.duplicate && self.recovery.state != CaState::Loss {
             self.recovery.dup_acks += 1;
-            let before = self.board.marks.duplicates;
-            self.board.set_duplicates((before + 1).min(self.board.segments()));
-            let (nxt, credit) = (self.nxt, u64::from(self.board.marks.duplicates > before));
+            self.board
+                .set_duplicates((self.board.marks.duplicates + 1).min(self.board.segments()));
+            let (board, nxt) = (&self.board, self.nxt);
+            let missing = board.ring.front().map_or(0, |record| board.weight(record.len));
+            let (each, most) = (board.weight(shared.mss), board.out.saturating_sub(missing));
             if let Some(rates) = self.rates() {
-                delivery.credited = credit * u64::from(shared.mss);
-                rates.on_duplicate(delivery.credited, nxt);
+                delivery.credited = rates.on_duplicate(each, most, nxt);
             }
         }
     }

@@ -196,10 +196,11 @@ impl Sender {
     /// The rate sample of an acknowledgment.
     pub(in crate::tcp) fn sample_rate(&mut self, now: Instant, shared: &Shared, delivery: &mut Delivery) {
         let una = self.una;
+        let over = delivery.advanced && !matches!(self.recovery.state(), CaState::Recovery | CaState::Loss);
         let Some(rates) = self.rates() else {
             return;
         };
-        let before = rates.counted_before(delivery.delivered, una, u64::from(shared.mss));
+        let before = rates.counted_before(delivery.delivered, delivery.segments, una, over);
         let new = delivery.delivered + delivery.credited - before;
         delivery.rate = rates.on_delivered(now, new, delivery.newest_tx, shared.rtt.min());
         let total = &mut self.recovery.delivered_total;

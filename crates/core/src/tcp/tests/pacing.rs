@@ -278,10 +278,10 @@ struct Course {
     longest_ms: f64,
 }
 
-/// Without SACK; of the segments sent, every `lost`th is lost, once.
+/// With SACK and no loss, or without it where every `lost`th of the segments sent is lost.
 fn course(name: &'static str, lost: Option<u32>) -> Course {
     let mut config = bare();
-    (config.congestion_control, config.sack) = (name, false);
+    (config.congestion_control, config.sack) = (name, lost.is_none());
     config.initial_window = InitialWindow::Segments(10);
     let mut connection = open(&config, 40, 10, Bytes::MAX);
     let transmission = Duration::from_micros(800); // a segment of 1000 bytes
@@ -388,6 +388,51 @@ fn models_of_the_path_know_its_rate_after_a_loss_without_sack() {
             "{name}: mean wait {:.1} ms",
             course.wait_ms
         );
+    }
+}
+
+/// Ten segments without SACK, of which the first is lost: nine duplicates deliver one each, the acknowledgment of all ten the tenth.
+/// Reno, which asks for no rates, counts all of them at the end.
+#[test]
+fn without_sack_a_duplicate_delivers_a_segment_to_those_who_ask_for_rates() {
+    for (name, at_once) in [("bbr", true), ("bbr3", true), ("reno", false)] {
+        let mut config = bare();
+        (config.congestion_control, config.sack) = (name, false);
+        config.initial_window = InitialWindow::Segments(10);
+        let mut connection = open(&config, 40, 10, Bytes::MAX);
+        connection.write(T0, Bytes(10_000), WriteFlags::default());
+        let mut now = T0;
+        leave(&mut connection, now, 10);
+        let mut delivered = |connection: &mut Connection, upto: u32| {
+            now = now + Duration::from_millis(30);
+            let ack = crate::packet::Segment {
+                seq: ISS_B + 1,
+                ack: ISS_A + 1 + upto * MSS,
+                window: u16::MAX,
+                flags: crate::packet::Flags::ACK,
+                overhead: 40,
+                ..crate::packet::Segment::default()
+            };
+            connection.on_segment(now, &ack);
+            while connection.poll_transmit(now).is_some() {}
+            let sender = connection.sender.as_ref().expect("it sends");
+            sender.recovery.delivered_total()
+        };
+        for duplicates in 1..=9 {
+            let expected = if at_once { duplicates * 1000 } else { 0 };
+            assert_eq!(
+                delivered(&mut connection, 0),
+                expected,
+                "{name}: {duplicates} duplicates"
+            );
+        }
+        // One more than segments arrived: the network made it.
+        assert_eq!(
+            delivered(&mut connection, 0),
+            if at_once { 9000 } else { 0 },
+            "{name}"
+        );
+        assert_eq!(delivered(&mut connection, 10), 10_000, "{name}");
     }
 }
 

@@ -6,8 +6,9 @@
 //! **Source.** draft-cheng-iccrg-delivery-rate-estimation-02.
 //! **Deviations.** What leaves at the same time is one entry, which all of it has in common but the data in flight, of which
 //! the last counts. An acknowledgment that delivers only what was sent before something delivered earlier gives no sample. Where the
-//! draft does not say: without SACK a duplicate delivers a segment when it comes, which is not delivered again when it is acknowledged (as
-//! Linux counts, `tcp_add_reno_sack`; there a timeout forgets what was counted, and counts it again).
+//! draft does not say: without SACK a duplicate delivers a segment when it comes, which is not delivered again when it is acknowledged, as
+//! in Linux (`tcp_add_reno_sack`, `tcp_remove_reno_sacks`), but for two things: a timeout does not forget what was counted (Linux counts
+//! it again), and a duplicate during the repair after a timeout delivers nothing.
 
 use crate::cc::RateSample;
 use crate::time::{Duration, Instant};
@@ -67,18 +68,30 @@ impl Rates {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    /// A duplicate without SACK stands for `bytes` of what was sent before `nxt`.
-    pub(in crate::tcp) fn on_duplicate(&mut self, bytes: u64, nxt: u64) {
-        self.credited += bytes;
-        self.credited_to = nxt;
+    /// A duplicate without SACK stands for `bytes` of what was sent before `nxt`, but all of them for no more than `most`. Returns
+    /// what it delivers.
+    pub(in crate::tcp) fn on_duplicate(&mut self, bytes: u64, most: u64, nxt: u64) -> u64 {
+        let delivered = bytes.min(most.saturating_sub(self.credited));
+        if delivered > 0 {
+            self.credited += delivered;
+            self.credited_to = nxt;
+        }
+        delivered
     }
 
-    /// How much of the `delivered` bytes that an acknowledgment up to `una` covers duplicates stood for: all but the segment that was
-    /// missing.
-    pub(in crate::tcp) fn counted_before(&mut self, delivered: u64, una: u64, mss: u64) -> u64 {
-        let before = self.credited.min(delivered.saturating_sub(mss));
+    /// How much duplicates stood for of what an acknowledgment up to `una` covers, `delivered` bytes in so many segments: all but
+    /// the one that was missing. `over`: no more repairs follow, and what is left of the credit is void.
+    pub(in crate::tcp) fn counted_before(
+        &mut self,
+        delivered: u64,
+        segments: u32,
+        una: u64,
+        over: bool,
+    ) -> u64 {
+        let missing = delivered / u64::from(segments.max(1));
+        let before = self.credited.min(delivered - missing);
         self.credited -= before;
-        if una >= self.credited_to {
+        if over || una >= self.credited_to {
             self.credited = 0;
         }
         before
@@ -92,6 +105,9 @@ impl Rates {
         newest: Option<Instant>,
         min_rtt: Option<Duration>,
     ) -> Option<RateSample> {
+        if delivered == 0 {
+            return None;
+        }
         self.delivered += delivered;
         self.delivered_at = now;
         if self.app_limited > 0 && self.delivered > self.app_limited {
@@ -214,35 +230,66 @@ mod tests {
         );
     }
 
-    /// Ten segments, of which the first is lost. Nine duplicates stand for nine; the acknowledgment of all ten, sent again at 110 ms,
-    /// delivers one. A timeout between them changes nothing, and what is left of the credit goes with the last segment it stood for.
+    /// Ten segments, of which the first is lost. Nine duplicates stand for nine, a tenth, which the network made, for nothing; the
+    /// acknowledgment of all ten, of which the first was sent again at 110 ms, delivers one.
     #[test]
     fn what_duplicates_stood_for_is_not_delivered_again() {
         let mut rates = Rates::default();
         for index in 1..=10 {
             rates.on_sent(at(0), 1000, index * 1000);
         }
-        for index in 2..=10 {
-            rates.on_duplicate(1000, 10_001);
-            assert_eq!(rates.on_delivered(at(100 + index), 1000, None, None), None);
-            if index == 10 {
-                rates.on_sent(at(110), 1000, 1000);
-            }
+        for index in 2..=11 {
+            let new = rates.on_duplicate(1000, 9000, 10_001);
+            assert_eq!(new, if index < 11 { 1000 } else { 0 });
+            assert_eq!(rates.on_delivered(at(100 + index), new, None, None), None);
         }
-        let before = rates.counted_before(10_000, 10_001, 1000);
+        rates.on_sent(at(111), 1000, 1000);
+        let before = rates.counted_before(10_000, 10, 10_001, false);
         assert_eq!(before, 9000);
-        let sample = rates.on_delivered(at(210), 10_000 - before, Some(at(110)), None);
+        let sample = rates.on_delivered(at(211), 10_000 - before, Some(at(111)), None);
         assert_eq!(sample.expect("a sample").delivered, Bytes(1000));
         assert_eq!(rates.delivered, 10_000);
+    }
 
-        rates.on_duplicate(1000, 12_001);
-        rates.on_duplicate(1000, 12_001);
+    #[test]
+    fn credit_lasts_until_all_that_it_may_stand_for_is_acknowledged_or_the_repair_is_over() {
+        let mut rates = Rates::default();
+        let mut credited = || {
+            rates.credited = 0;
+            assert_eq!(rates.on_duplicate(1000, 9000, 12_001), 1000);
+            assert_eq!(
+                rates.on_duplicate(1000, 1500, 12_001),
+                500,
+                "no more than is out beside the missing one"
+            );
+            assert_eq!(
+                rates.counted_before(1000, 1, 11_001, false),
+                0,
+                "the segment that was missing"
+            );
+            rates.clone()
+        };
+        assert_eq!(credited().counted_before(3000, 3, 11_500, false), 1500);
+        assert_eq!(credited().counted_before(2000, 2, 11_500, false), 1000);
+        let mut reached = credited();
+        assert_eq!(reached.counted_before(1000, 1, 12_001, false), 0);
         assert_eq!(
-            rates.counted_before(1000, 11_001, 1000),
+            reached.counted_before(9000, 9, 21_001, false),
             0,
-            "the segment that was missing"
+            "nothing is left"
         );
-        assert_eq!(rates.counted_before(1000, 12_001, 1000), 0);
-        assert_eq!(rates.counted_before(9000, 21_001, 1000), 0, "nothing is left");
+        let mut over = credited();
+        assert_eq!(over.counted_before(1000, 1, 11_500, true), 0);
+        assert_eq!(over.counted_before(3000, 3, 11_900, false), 0, "nothing is left");
+    }
+
+    #[test]
+    fn an_acknowledgment_that_delivers_nothing_changes_nothing() {
+        let mut rates = Rates::default();
+        rates.on_sent(at(0), 1000, 1000);
+        rates.on_delivered(at(100), 1000, Some(at(0)), None);
+        let before = rates.delivered_at;
+        assert_eq!(rates.on_delivered(at(150), 0, None, None), None);
+        assert_eq!((rates.delivered_at, rates.delivered), (before, 1000));
     }
 }
