@@ -9,7 +9,9 @@ use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::{FIN, RETRANS, Record, SACKED};
 use crate::tcp::send::half::Sender;
-use crate::tcp::send::rdb::{Bundle, ENOUGH, HEADERS, Hidden, HiddenLoss, InFlight, ONE_LOSS, Rdb, ThinRule};
+use crate::tcp::send::rdb::{
+    ALL_LOST, Bundle, ENOUGH, HEADERS, Hidden, HiddenLoss, InFlight, ONE_LOSS, Rdb, ThinRule,
+};
 use crate::tcp::state::types::CaState;
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -197,7 +199,7 @@ impl Sender {
             if event {
                 bundler.on_loss_event(una, nxt);
             }
-            bundler.loss = (bundler.loss + segments * ONE_LOSS).min(1 << 16);
+            bundler.loss = (bundler.loss + segments.min(256) * ONE_LOSS).min(ALL_LOST);
         }
     }
 

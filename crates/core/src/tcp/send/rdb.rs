@@ -115,7 +115,7 @@ pub(in crate::tcp) struct Bundler {
     pub(super) last_at: Instant,
     pub(super) interval: Duration,
     pub(super) segments: u32,
-    /// Share of lost segments in 1/65536, over about 256.
+    /// Share of lost segments in 1/[`ALL_LOST`], over about 256.
     pub(super) loss: u32,
     /// Segments between loss events, newest first, and since the last.
     pub(super) intervals: VecDeque<u32>,
@@ -219,7 +219,7 @@ impl Bundler {
                 return false;
             }
         }
-        if rdb.min_loss && self.loss <= (1 << 16) / 200 {
+        if rdb.min_loss && self.loss <= ALL_LOST / 200 {
             return false;
         }
         !rdb.tfrc_bound || self.segments < 2 || self.interval >= self.least_interval(shared, payload)
@@ -307,8 +307,11 @@ pub(super) const ENOUGH: u8 = 3;
 /// RFC 4828 4.3: no packets closer than this.
 pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(10);
 
-/// One segment in 256, in 1/65536.
-pub(super) const ONE_LOSS: u32 = 256;
+/// Every segment is lost. So fine that the mean of what is long past becomes nothing, although it is a whole number.
+pub(super) const ALL_LOST: u32 = 1 << 24;
+
+/// One segment in 256.
+pub(super) const ONE_LOSS: u32 = ALL_LOST / 256;
 
 /// RFC 5348 5.4.
 pub(super) const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];

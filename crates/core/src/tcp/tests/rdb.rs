@@ -291,6 +291,36 @@ fn what_is_not_bundled() {
     assert!(script.drain().iter().all(|segment| segment.payload <= 100));
 }
 
+/// A mean over 256 segments: one loss is 0.39 %, less than one in 200, and of one that lies a thousand segments back 0.008 % are left. So a
+/// loss in a thousand segments is never enough, and one in sixty always is.
+#[test]
+fn one_loss_in_a_thousand_segments_is_no_reason_to_bundle() {
+    let bundles = |lost: u64| {
+        let rdb = Rdb {
+            min_loss: true,
+            ..ALL
+        };
+        let mut pair = pair(&config(Some(rdb)), 100, 30);
+        let mut sent = 0;
+        pair.decide = Box::new(move |one, _| {
+            sent += u64::from(one.from == End::A);
+            match one.from == End::A && sent % lost == 0 {
+                true => Fate::Drop,
+                false => Fate::Deliver,
+            }
+        });
+        for index in 0..4500 {
+            pair.write_at(at(index * 20), End::A, 100);
+        }
+        while pair.now < at(4500 * 20 + 2000) && pair.step() {}
+        assert_eq!(pair.taken, 450_000);
+        pair.a.stats().rdb_packets
+    };
+    assert_eq!(bundles(1000), 0);
+    let often = bundles(60);
+    assert!(often > 4000, "{often}");
+}
+
 #[test]
 fn protections_stop_bundling() {
     let count = |rdb: Rdb, window: u64, interval: u64| {
