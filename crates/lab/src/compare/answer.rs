@@ -596,12 +596,13 @@ mod tests {
         assert_eq!(of(0.66, true), "call loses 2 % of its fair share");
         assert_eq!(of(1.02, true), "call waits longer, a harm of 2 %");
         assert_eq!(of(1.02, false), "call loses 2 % of its fair share");
-        let beside_others = |times| harm_of(&call(times), &ratio(0.02), true, true);
+        assert_eq!(of(1.002, true), "call is harmed by 2 %");
+        let named = |times| harm_of(&call(times), &ratio(0.02), true, true);
         assert_eq!(
-            beside_others(1.02),
+            named(1.02),
             "call is harmed by 2 %",
             "that it waits longer was said"
         );
-        assert_eq!(beside_others(1.002), "call waits longer, a harm of 2 %");
+        assert_eq!(named(0.66), "call loses 2 % of its fair share");
     }
 }
