@@ -395,9 +395,9 @@ impl SuperPacket {
                     Err(DropReason::Orphan)
                 }
             }
-            redeemed => {
-                if let Redeemed::Completed(gap) = redeemed {
-                    self.epoch.completed(now, gap);
+            Redeemed::One(since_first) => {
+                if let Some(gap) = since_first {
+                    self.epoch.follower(now, gap);
                 }
                 if !physical {
                     // docs/design/super-packets.md#defect-k: possible since promises count by less than one.

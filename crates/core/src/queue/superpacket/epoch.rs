@@ -10,7 +10,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 pub(super) enum Follows {
     /// Nothing: it is fixed.
     Nothing,
-    /// How long super-packets take from their first to their last packet (docs/design/super-packets.md#adaptive-epoch).
+    /// How long super-packets take from their first packet to a later one (docs/design/super-packets.md#adaptive-epoch).
     SuperPackets,
     /// The round-trip times of flows (docs/design/super-packets.md#rtt-epoch).
     RoundTrips,
@@ -97,9 +97,10 @@ impl Epoch {
         if epochs == 1 { Turn::One } else { Turn::Both }
     }
 
-    /// A super-packet was completed at `now`, `gap` after its first packet.
+    /// A later packet of a super-packet came at `now`, `gap` after the first. Not the last one alone counts: an epoch that quick
+    /// super-packets made short forgets slow ones before they are complete, and would never learn that there are any.
     #[inline]
-    pub(super) fn completed(&mut self, now: Instant, gap: Duration) {
+    pub(super) fn follower(&mut self, now: Instant, gap: Duration) {
         if self.follows == Follows::SuperPackets {
             self.saw(now, gap);
         }
@@ -156,21 +157,21 @@ mod tests {
         let ms = Duration::from_millis;
         let mut epoch = Epoch::new(ms(200), Follows::SuperPackets);
         assert_eq!(epoch.length(), ms(200));
-        epoch.completed(at(10), ms(7));
-        epoch.completed(at(20), ms(3));
+        epoch.follower(at(10), ms(7));
+        epoch.follower(at(20), ms(3));
         epoch.turn(at(200));
         assert_eq!(epoch.length(), ms(28));
-        epoch.completed(at(210), Duration::from_micros(100));
-        epoch.completed(at(1_500), Duration::from_micros(100));
+        epoch.follower(at(210), Duration::from_micros(100));
+        epoch.follower(at(1_500), Duration::from_micros(100));
         epoch.turn(at(1_900));
         assert_eq!(epoch.length(), ms(28), "the second before still counts");
-        epoch.completed(at(2_500), Duration::from_micros(100));
+        epoch.follower(at(2_500), Duration::from_micros(100));
         epoch.turn(at(2_600));
         assert_eq!(epoch.length(), ms(1), "the lower bound");
-        epoch.completed(at(2_700), ms(90));
+        epoch.follower(at(2_700), ms(90));
         epoch.turn(at(2_800));
         assert_eq!(epoch.length(), ms(200), "the upper bound");
-        epoch.completed(at(2_900), ms(2));
+        epoch.follower(at(2_900), ms(2));
         epoch.turn(at(60_000));
         assert_eq!(epoch.length(), ms(200), "nothing completed lately");
     }
@@ -184,7 +185,7 @@ mod tests {
         epoch.round_trip(at(100), ms(30));
         epoch.round_trip(at(200), ms(80));
         epoch.round_trip(at(300), ms(20));
-        epoch.completed(at(300), ms(200));
+        epoch.follower(at(300), ms(200));
         epoch.turn(at(500));
         assert_eq!(epoch.length(), ms(160), "super-packets do not count");
         epoch.round_trip(at(70_000), ms(10));

@@ -33,10 +33,8 @@ pub(super) struct Keys {
 /// What redeeming did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Redeemed {
-    /// The packet has a reservation; the super-packet is not complete, or nobody knows.
-    One,
-    /// The reservation was used up; the time is that since the first packet.
-    Completed(Duration),
+    /// The packet has a reservation; the time is that since the first packet, if it is known.
+    One(Option<Duration>),
     /// There is no reservation.
     Nothing,
 }
@@ -173,7 +171,7 @@ impl Promises {
                             1 => hosts.remove(place),
                             left => hosts.set(place, left - 1),
                         }
-                        return Redeemed::One;
+                        return Redeemed::One(None);
                     }
                     continue;
                 }
@@ -184,12 +182,12 @@ impl Promises {
             if last || held == 1 {
                 self.reserved[generation] -= held;
                 table.remove(place);
-                let gap = ticks(now).wrapping_sub(value >> 8) & TIME_MASK;
-                return Redeemed::Completed(Duration::from_nanos((u64::from(gap) + 1) << TIME_SHIFT));
+            } else {
+                self.reserved[generation] -= 1;
+                table.set(place, value - 1);
             }
-            self.reserved[generation] -= 1;
-            table.set(place, value - 1);
-            return Redeemed::One;
+            let gap = ticks(now).wrapping_sub(value >> 8) & TIME_MASK;
+            return Redeemed::One(Some(Duration::from_nanos((u64::from(gap) + 1) << TIME_SHIFT)));
         }
         Redeemed::Nothing
     }
