@@ -404,7 +404,7 @@ fn without_sack_a_duplicate_delivers_a_segment_to_those_who_ask_for_rates() {
         let mut now = T0;
         leave(&mut connection, now, 10);
         let mut delivered = |connection: &mut Connection, upto: u32| {
-            now = now + Duration::from_millis(30);
+            now += Duration::from_millis(30);
             let ack = crate::packet::Segment {
                 seq: ISS_B + 1,
                 ack: ISS_A + 1 + upto * MSS,
