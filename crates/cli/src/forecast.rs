@@ -46,10 +46,11 @@ struct Work {
 impl Work {
     /// `runs`: so many of this kind; `at_once` of a part may take place at the same time.
     fn add(&mut self, run: Run, runs: u32, at_once: usize) {
-        let us = (run.expected * runs).as_micros() as u64;
+        let us = run.expected.as_micros() as u64;
+        // Run by run, so that nothing is left of a division when the last one is done.
         match run.real {
-            true => self.real += us / at_once as u64,
-            false => self.simulated += us,
+            true => self.real += us / at_once as u64 * u64::from(runs),
+            false => self.simulated += us * u64::from(runs),
         }
     }
 
@@ -250,6 +251,27 @@ pub(crate) mod tests {
             (left - (trust * 2.0 + (1.0 - trust) * 20.0)).abs() < 1e-6,
             "{left}"
         );
+    }
+
+    #[test]
+    fn cores_that_wait_beside_a_run_in_real_time_do_not_make_simulations_slow() {
+        let real = Part::expecting([(60.0, true)], 1);
+        let mut forecast = Forecast::new(vec![real, Part::expecting([(1.0, false)], 1000)], 8);
+        assert_eq!(forecast.left_after_s(Duration::ZERO), 185.0);
+        forecast.on_run(0, 0, true);
+        assert!(forecast.is_rough(), "no simulation has ended");
+        (0..80).for_each(|_| forecast.on_run(1, 0, true));
+        // 80 took a second; 920 are left: 11.5 s as measured, 115 s as expected.
+        let (left, trust) = (forecast.left_after_s(Duration::from_secs(61)), 80.0 / 88.0);
+        let wanted = trust * 11.5 + (1.0 - trust) * 115.0;
+        assert!((left - wanted).abs() < 1e-6, "{left}, not {wanted}");
+    }
+
+    #[test]
+    fn nothing_is_left_when_all_runs_are_done() {
+        let mut forecast = Forecast::new(vec![Part::expecting([(60.0, true)], 20)], 7);
+        (0..20).for_each(|_| forecast.on_run(0, 0, true));
+        assert_eq!(forecast.left_after_s(Duration::from_secs(200)), 0.0);
     }
 
     #[test]
