@@ -25,11 +25,9 @@ fn example() -> Scenario {
 
 /// The standard output of the program.
 fn program(arguments: &[&str]) -> String {
-    let folder = std::env::temp_dir().join(format!("fleetfoot-plugin-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
     let output = Command::new(env!("CARGO_BIN_EXE_fleetfoot-plugin-example"))
         .args(arguments)
-        .current_dir(&folder)
+        .current_dir(env!("CARGO_TARGET_TMPDIR"))
         .output()
         .expect("the program starts");
     let said = String::from_utf8_lossy(&output.stderr);

@@ -20,8 +20,8 @@
 //! largest packets take on the link: one that leaves a packet behind has waited for one, and on a line of 10 Mbit/s that is
 //! 1.2 ms, so a step of 1 ms would mark all of a flow that has two packets here. DOCSIS 3.1 has the same floor for its L queue (from
 //! memory); RFC 9332 leaves it to the operator. Linux spares all packets while less
-//! than two wait; the RFC does not. The scheduler's credit starts anew when the last packet leaves, in Linux when the next dequeue finds
-//! nothing.
+//! than two wait; the RFC does not. The scheduler's credit starts anew when the last packet leaves or is dropped, in Linux when the next dequeue
+//! finds nothing.
 
 use super::fifo::Fifo;
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
@@ -239,20 +239,17 @@ impl DualPi2 {
 
     /// Accounts for a packet that was sent. `other_waits`: the other queue could have been served.
     fn served(&mut self, low_latency: bool, other_waits: bool, len: u32) {
-        let empty = self.backlog().packets == 0;
-        let Scheduler::Weighted {
-            share,
-            credit,
-            initial,
-        } = &mut self.scheduler
-        else {
-            return;
-        };
-        if other_waits {
+        if let (true, Scheduler::Weighted { share, credit, .. }) = (other_waits, &mut self.scheduler) {
             let weight = if low_latency { *share } else { *share - 100 };
             *credit = credit.saturating_add(weight * i64::from(len));
         }
-        if empty {
+        self.starts_over_if_empty();
+    }
+
+    /// An empty queue has the credit that it began with.
+    fn starts_over_if_empty(&mut self) {
+        let empty = self.backlog().packets == 0;
+        if let (true, Scheduler::Weighted { credit, initial, .. }) = (empty, &mut self.scheduler) {
             *credit = *initial;
         }
     }
@@ -366,6 +363,7 @@ impl QueueDiscipline for DualPi2 {
             };
             if dropped {
                 context.drops.push((packet, DropReason::Early));
+                self.starts_over_if_empty();
                 continue;
             }
             let other = if low_latency {

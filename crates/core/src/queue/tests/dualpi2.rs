@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::time::Duration;
+use core::ops::Range;
 
 /// Arrival, number, length, codepoint.
 type Waiting = (u64, u32, i64, u8);
@@ -130,6 +131,9 @@ impl DualPi2Oracle {
             }
             return Some((packet.1, packet.3));
         }
+        if let Some(share) = self.wrr {
+            self.credit = 1500 * (2 * share - 100);
+        }
         None
     }
 }
@@ -234,6 +238,36 @@ fn dualpi2_couples_as_worked_out_by_hand_from_rfc_9332() {
     }
     assert_eq!((first_l, first_c), (Some(5), Some(91)));
     assert_eq!(l, 100, "L is served first and C gets its tenth");
+}
+
+#[test]
+fn dualpi2_starts_over_after_its_last_packet_was_dropped() {
+    let mut bench = dualpi2(|_| ());
+    let both = |bench: &mut Bench<DualPi2>, now: Instant, c: Range<u32>, l: Range<u32>| {
+        for number in c {
+            bench.enqueue(now, packet(0, number, 1500, Ecn::NotEct as u8));
+        }
+        for number in l {
+            bench.enqueue(now, packet(1, number, 1500, Ecn::Ect1 as u8));
+        }
+    };
+    let next =
+        |bench: &mut Bench<DualPi2>, now: Instant| bench.dequeue(now).map(|packet| packet.segment.seq.0);
+    both(&mut bench, Instant::ZERO, 0..3, 100..109);
+    // The credit rises from -1500 x 80 by 1500 x 10 for each of L that C waits for: 15,000 after nine, so C would be next.
+    for number in 100..109 {
+        assert_eq!(next(&mut bench, Instant::ZERO), Some(number));
+    }
+    // After ten seconds p' is 1: the count of C reaches 1 with the first packet, which passes, and exceeds it with both others.
+    let late = Instant::from_millis(10_000);
+    assert_eq!((next(&mut bench, late), next(&mut bench, late)), (Some(0), None));
+    let dropped = bench.log.iter().filter(|entry| entry.2 == DropReason::Early);
+    assert_eq!(dropped.count(), 2, "both others are dropped");
+    // Ten seconds more and p' is 0 again. Both classes wait, and the credit is that of the beginning: L is next.
+    let later = Instant::from_millis(20_000);
+    both(&mut bench, later, 3..4, 109..110);
+    assert_eq!(bench.queue.base_probability(), 0.0);
+    assert_eq!(next(&mut bench, later), Some(109));
 }
 
 #[test]
