@@ -33,6 +33,7 @@ pub fn config(hystart: HyStart) -> Config {
 pub fn ack(segments: u64) -> Ack<'static> {
     Ack {
         acked: Bytes(segments * MSS),
+        delivered: Bytes(segments * MSS),
         sacked: Bytes::ZERO,
         sacked_total: Bytes::ZERO,
         segments: segments as u32,

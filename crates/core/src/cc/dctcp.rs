@@ -86,6 +86,10 @@ impl CongestionController for Dctcp {
         self.reno.on_ack(now, ack)
     }
 
+    fn is_milder_on_marks(&self) -> bool {
+        true
+    }
+
     fn on_echo(&mut self, _now: Instant, echo: &Echo) {
         self.observe(echo);
         self.counted = true;

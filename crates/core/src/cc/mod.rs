@@ -58,6 +58,10 @@ pub trait CongestionController {
     /// An acknowledgment echoes marks: called before the [`on_congestion`](Self::on_congestion) that may answer them, for algorithms
     /// whose answer depends on the share of marks (RFC 8257 3.3: the average moves before the window). `on_ack` follows.
     fn on_echo(&mut self, _now: Instant, _echo: &Echo) {}
+    /// Whether a mark costs less than a loss: then a loss in the round trip after a mark is answered too (RFC 8257 3.5).
+    fn is_milder_on_marks(&self) -> bool {
+        false
+    }
     /// Something that calls for another window happened.
     fn on_congestion(&mut self, now: Instant, event: &Congestion);
     /// The connection sends again after `idle` without sending.
@@ -125,6 +129,8 @@ pub struct Ack<'a> {
     pub acked: Bytes,
     /// Newly selectively acknowledged bytes (D-SACK excluded).
     pub sacked: Bytes,
+    /// Bytes newly delivered: those newly acknowledged or selectively acknowledged, each once.
+    pub delivered: Bytes,
     /// Bytes that are selectively acknowledged after it and not cumulatively.
     pub sacked_total: Bytes,
     /// Segments newly acknowledged, either way.
@@ -175,7 +181,7 @@ pub struct Progress {
 /// What an acknowledgment that echoes marks says of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Echo {
-    /// Bytes newly acknowledged, cumulatively or selectively.
+    /// As [`Ack::delivered`].
     pub newly: Bytes,
     /// As in [`Ack`].
     pub delivered_total: Bytes,
@@ -189,7 +195,7 @@ impl Echo {
     /// What `ack` says, which need not echo marks.
     fn of(ack: &Ack<'_>) -> Echo {
         Echo {
-            newly: ack.acked.saturating_add(ack.sacked),
+            newly: ack.delivered,
             delivered_total: ack.delivered_total,
             marked: ack.ce_bytes,
             round_start: ack.round_start,
@@ -441,6 +447,7 @@ registry! {
         fn pacing_rate(&self)() -> Option<Rate>;
         fn uses_rates(&self)() -> bool;
         fn uses_sent(&self)() -> bool;
+        fn is_milder_on_marks(&self)() -> bool;
         fn phase(&self)() -> Phase;
     }
 }

@@ -16,7 +16,8 @@
 //! of -04 first take that reduction back. The fall-back on a
 //! classic ECN queue is left out, as it is off by default in Linux; so are windows below two segments. No HyStart.
 //! A round begins when the last one's data is acknowledged; the average waits for the longer of a round and `rtt_virtual` from the
-//! start, in Linux only after `transition`. A burst is what the endpoint's pacing lets go, not a quarter of a millisecond.
+//! start, in Linux only after `transition`. It moves before the marks of the same acknowledgment are
+//! answered. A burst is what the endpoint's pacing lets go, not a quarter of a millisecond.
 //! **Parameters.** `gain` 1/16, `rtt_virtual` 25 ms, `transition` 500 rounds.
 
 use super::reno::of_reno;
@@ -163,11 +164,7 @@ impl CongestionController for Prague {
             return self.reno.on_ack(now, ack);
         }
         // Draft 2.4: only what was not marked earns, and it does so during a reduction too.
-        let unmarked = ack
-            .acked
-            .saturating_add(ack.sacked)
-            .saturating_sub(ack.ce_bytes)
-            .0;
+        let unmarked = ack.delivered.saturating_sub(ack.ce_bytes).0;
         if ack.cwnd_limited && unmarked > 0 {
             let window = self.reno.window().0.max(1) as f64;
             self.earned += self.pace_of_growth() * unmarked as f64 * self.units.mss().0 as f64 / window;
@@ -176,6 +173,10 @@ impl CongestionController for Prague {
             self.grow();
         }
         Reaction::None
+    }
+
+    fn is_milder_on_marks(&self) -> bool {
+        true
     }
 
     fn on_echo(&mut self, now: Instant, echo: &Echo) {

@@ -176,12 +176,11 @@ fn a_mark_that_ends_a_round_is_answered_with_the_average_that_it_moved() {
         controller.set_window(Instant::ZERO, Bytes(100 * MSS), Bytes(100 * MSS));
         let ten = |controller: &mut AnyController, delivered: u64, marked: u64, is_echo: bool| {
             let report = Ack {
-                acked: Bytes(10 * MSS),
                 delivered_total: Bytes(delivered),
                 ce_bytes: Bytes(marked),
                 round_start: true,
                 recovering: true,
-                ..ack(1)
+                ..ack(10)
             };
             let now = Instant::from_millis(delivered / MSS * 100);
             if is_echo {

@@ -132,6 +132,7 @@ impl Pair {
         let rtt = (ack.rtt_us > 0).then(|| Duration::from_micros(ack.rtt_us as u64));
         let report = Ack {
             acked: bytes(ack.acked),
+            delivered: bytes(ack.acked),
             sacked: Bytes::ZERO,
             sacked_total: bytes(ack.sacked),
             segments: ack.acked,

@@ -180,6 +180,7 @@ impl Pair {
         let rtt = (rtt_us > 0).then(|| Duration::from_micros(u64::from(rtt_us)));
         let report = Ack {
             acked,
+            delivered: acked,
             sacked: Bytes::ZERO,
             sacked_total: Bytes::ZERO,
             segments,

@@ -245,6 +245,7 @@ impl Controller for Ours {
         }
         let ack = Ack {
             acked: Bytes(batch.bytes),
+            delivered: Bytes(batch.bytes),
             sacked: Bytes::ZERO,
             sacked_total: Bytes::ZERO,
             segments: batch.packets,

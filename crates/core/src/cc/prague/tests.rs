@@ -29,6 +29,7 @@ fn congestion(kind: CongestionKind, flight: u64) -> Congestion {
 fn ack(acked: u64, marked: u64, rtt_ms: u64, round_start: bool) -> Ack<'static> {
     Ack {
         acked: Bytes(acked),
+        delivered: Bytes(acked),
         segments: (acked / MSS) as u32,
         round_start,
         ce_bytes: Bytes(marked),
@@ -87,6 +88,13 @@ fn unmarked_bytes_add_a_segment_per_round_trip_in_a_reduction_too() {
         prague.on_ack(at(10), &ack(MSS, 0, 40, false));
     }
     // Each adds 10^6 / window, so the square of the window grows by 2 10^6 and a little: the root of 440.05 10^6 after 20.
+    assert_eq!(prague.window(), Bytes(20_977));
+    // What was SACKed before was delivered then: of twenty segments acknowledged none is new.
+    let known = Ack {
+        delivered: Bytes::ZERO,
+        ..ack(20 * MSS, 0, 40, false)
+    };
+    prague.on_ack(at(15), &known);
     assert_eq!(prague.window(), Bytes(20_977));
     // Marked bytes add nothing.
     let before = prague.window();

@@ -26,7 +26,7 @@ pub(in crate::tcp) use handshake::{Agreed, of_syn, of_syn_ack};
 
 use crate::packet::{AccEcnOption, Ecn, Flags, Segment};
 use crate::tcp::Shared;
-use crate::tcp::config::{Config, EcnCodepoint, EcnOption};
+use crate::tcp::config::{Config, EcnCodepoint, EcnEcho, EcnOption};
 use crate::tcp::receive::ack_policy::Acking;
 use crate::time::{Duration, Instant};
 use handshake::{LastAck, arrives_soundly, code_of, of_last_ack};
@@ -244,11 +244,22 @@ impl Shared {
         }
     }
 
-    /// Bytes that the last acknowledgment reported marked, of so many that it delivered.
-    pub(in crate::tcp) fn marked_bytes(&self, delivered: u64) -> u64 {
+    /// Whether the peer repeats a mark until it is told that the window was reduced (RFC 3168 6.1.2). With Accurate ECN the flag counts marks
+    /// (RFC 9768 3.1.5).
+    pub(in crate::tcp) fn announces_reductions(&self) -> bool {
+        self.ecn && self.config.ecn_echo == EcnEcho::Rfc3168 && self.accecn.is_none()
+    }
+
+    /// Bytes that the last acknowledgment reported marked, of so many that it delivered. `unit`: what a segment counts, whatever it
+    /// carries; 0: its bytes.
+    pub(in crate::tcp) fn marked_bytes(&self, delivered: u64, unit: u32) -> u64 {
         match &self.accecn {
             None => delivered,
-            Some(state) => state.reported.newly().bytes.min(delivered),
+            Some(state) if unit == 0 => state.reported.newly().bytes.min(delivered),
+            Some(state) => {
+                let packets = state.reported.newly().packets;
+                (u64::from(packets) * u64::from(unit)).min(delivered)
+            }
         }
     }
 

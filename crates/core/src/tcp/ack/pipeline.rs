@@ -70,7 +70,11 @@ impl Sender {
             if !shared.sack {
                 self.count_duplicates(shared, &mut delivery);
             }
+            if delivery.rtt.is_some() {
+                self.recovery.unsampled = false;
+            }
             if self.recovery.probe_outcome(shared, ack, &delivery) {
+                self.note_loss(1, true);
                 self.enter_cwr(now, shared, CongestionKind::Loss, &delivery);
             }
             if self.tempo.is_some() {
@@ -233,7 +237,7 @@ impl Sender {
             delivery.acked
         });
         let marked = Bytes(if echo {
-            shared.marked_bytes(delivery.delivered)
+            shared.marked_bytes(delivery.delivered, self.board.unit)
         } else {
             0
         });
@@ -241,7 +245,7 @@ impl Sender {
             let delivery = *delivery;
             if told {
                 let echo = Echo {
-                    newly: Bytes(acked.0 + delivery.sacked),
+                    newly: Bytes(delivery.delivered),
                     delivered_total: Bytes(self.recovery.delivered_total),
                     marked,
                     round_start,
@@ -252,6 +256,9 @@ impl Sender {
         }
         let reducing = |state| !QUIET && matches!(state, CaState::Recovery | CaState::Cwr);
         let recovering = reducing(self.recovery.state);
+        if delivery.advanced && !recovering {
+            self.usage.touch(now);
+        }
         if told {
             let reported = match &mut self.tempo {
                 Some(tempo) if !QUIET => lost + tempo.take_unreported(),
@@ -280,6 +287,7 @@ impl Sender {
                 let ack = Ack {
                     acked,
                     sacked: Bytes(delivery.sacked),
+                    delivered: Bytes(delivery.delivered),
                     sacked_total: Bytes(board.marks.sacked),
                     segments: delivery.segments,
                     delivered_total: Bytes(self.recovery.delivered_total),
@@ -369,8 +377,8 @@ impl Sender {
         }
         if advanced {
             let mut wait = shared.rtt.rto(&shared.config.rto); // RFC 6298 5.3
-            let open = matches!(self.recovery.state, CaState::Open | CaState::Disorder);
-            if shared.config.rto_restart && open {
+            let repairing = matches!(self.recovery.state, CaState::Recovery | CaState::Loss);
+            if shared.config.rto_restart && !repairing {
                 let segments = u64::from(self.board.segments()) + self.unsent_segments(shared.mss);
                 if let Some(head) = self.board.ring.front()
                     && segments < u64::from(shared.config.rto_restart_threshold)
@@ -399,9 +407,7 @@ impl Sender {
             return;
         }
         let probing = shared.config.tail_loss_probe != TailLossProbe::Off;
-        let nothing_lost = self.recovery.state == CaState::Open
-            && (QUIET || self.board.marks.sacked_segments == 0 && self.recovery.tlp_end == 0);
-        if !is_agent(AGENT) && probing && nothing_lost {
+        if !is_agent(AGENT) && probing && self.recovery.may_probe::<QUIET>(shared, &self.board) {
             if !advanced && shared.timers.kind() == Some(Timer::Pto) {
                 return; // a PTO runs from transmissions and cumulative acknowledgments
             }

@@ -10,7 +10,7 @@ use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::loss_detection::{Few, early_threshold};
 use crate::tcp::ack::prr::{Entry, Prr, PrrAck};
 use crate::tcp::ack::undo::{Frto, Mistake};
-use crate::tcp::config::{EcnEcho, Prr as PrrVariant};
+use crate::tcp::config::Prr as PrrVariant;
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
@@ -100,7 +100,9 @@ impl Sender {
 
     /// The last reduction was a mistake: windows and timers are as if it had not been.
     fn undo(&mut self, now: Instant, shared: &mut Shared, rtt: Option<Duration>) {
-        if self.tempo.is_none() || !self.restore_nonvalidated(now) {
+        if self.recovery.undo_spares_window {
+            // The reduction was for a mark, and stays.
+        } else if self.tempo.is_none() || !self.restore_nonvalidated(now) {
             let event = self.flight_event(CongestionKind::Undo);
             self.cc.on_congestion(now, &event);
         }
@@ -153,10 +155,17 @@ impl Sender {
         self.recovery.begin_episode(shared, &self.board, self.una, false);
         // In CWR the window is reduced for what was sent before `high_seq`; what was sent later is lost in another window of data
         // (RFC 5681 3.2). Linux finds that out an ACK later: its recovery without a reduction is over at once, and begins again.
-        if self.recovery.state != CaState::Cwr || self.una >= self.recovery.high_seq {
+        let answered = self.recovery.state == CaState::Cwr && self.una < self.recovery.high_seq;
+        if answered && !self.cc.is_milder_on_marks() {
+            self.recovery.undo_spares_window = true;
+        } else {
             let window = self.cc.window();
             self.shrink(now, shared, CongestionKind::Loss, delivery);
             self.begin_reduction(shared, delivery, window);
+        }
+        self.recovery.tlp_end = 0; // RFC 8985 7.1
+        if shared.announces_reductions() {
+            self.announce_reduction(); // RFC 3168 6.1.2: for any reason
         }
         shared.stats.recoveries += 1;
         shared.count_congestion(now);
@@ -175,7 +184,7 @@ impl Sender {
     /// The window's answer to a loss, a mark or delay.
     fn shrink(&mut self, now: Instant, shared: &Shared, kind: CongestionKind, delivery: &Delivery) {
         self.end_spreading();
-        if self.tempo.is_none() || !self.reduce_nonvalidated(now, shared, kind) {
+        if self.tempo.is_none() || !self.reduce_nonvalidated(now, shared, kind, delivery.acked) {
             let event = self.reduction_event(kind, delivery);
             self.cc.on_congestion(now, &event);
         }
@@ -226,6 +235,7 @@ impl Sender {
         }
         self.recovery.state = CaState::Cwr;
         self.recovery.high_seq = self.nxt;
+        self.recovery.tlp_end = 0; // the reduction is also for what a probe repaired (Linux `tcp_init_cwnd_reduction`)
         shared.stats.window_reductions += 1;
         shared.count_congestion(now);
     }
@@ -236,11 +246,9 @@ impl Sender {
         let free = matches!(self.recovery.state, CaState::Open | CaState::Disorder);
         if free && (delivery.advanced || delivery.delivered > 0) && self.una >= self.recovery.high_seq {
             self.enter_cwr(now, shared, CongestionKind::Ecn, delivery);
-        }
-        // RFC 9768 3.1.5: with Accurate ECN the flag counts marks.
-        let announces = shared.config.ecn_echo == EcnEcho::Rfc3168 && shared.accecn.is_none();
-        if announces && self.recovery.state == CaState::Cwr {
-            self.announce_reduction();
+            if shared.announces_reductions() {
+                self.announce_reduction();
+            }
         }
     }
 
@@ -273,21 +281,23 @@ impl Sender {
         self.reduce_to(shared, count);
     }
 
-    pub(super) fn finish_episode(&mut self, now: Instant, shared: &Shared) {
+    pub(in crate::tcp) fn finish_episode(&mut self, now: Instant, shared: &Shared) {
         match self.recovery.state {
             CaState::Recovery | CaState::Cwr => {
                 let event = self.flight_event(CongestionKind::RecoveryEnd);
                 self.cc.on_congestion(now, &event);
+                self.usage.touch(now);
                 if self.tempo.is_some() {
                     self.end_nonvalidated(now, shared);
                 }
-                if self.recovery.state == CaState::Recovery
-                    && let Some(rack) = &mut self.recovery.rack
-                {
-                    rack.on_recovery_end();
-                }
             }
             CaState::Open | CaState::Disorder | CaState::Loss => {}
+        }
+        // RFC 8985 6.2 step 4: of fast recovery and of that from a timeout.
+        if matches!(self.recovery.state, CaState::Recovery | CaState::Loss)
+            && let Some(rack) = &mut self.recovery.rack
+        {
+            rack.on_recovery_end();
         }
         if self.recovery.state != CaState::Disorder {
             self.recovery.state = CaState::Open;

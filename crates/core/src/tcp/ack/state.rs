@@ -29,6 +29,8 @@ pub(in crate::tcp) struct Recovery {
     pub(super) tlp_is_retrans: bool,
     /// A probe was in vain: acknowledgments come later than the samples had shown.
     pub(super) probed_in_vain: bool,
+    /// No RTT sample was taken since the last probe.
+    pub(super) unsampled: bool,
     /// RACK's or early retransmit's pending deadline; `FAR_FUTURE`: none.
     pub(super) wait_until: Instant,
     /// End of the data that was out when the RTT estimator's round trip began: a sample is taken when it is acknowledged
@@ -53,6 +55,8 @@ pub(in crate::tcp) struct Recovery {
     pub(super) rescued: bool,
     /// The episode that may be undone began with a timeout.
     pub(super) undo_is_timeout: bool,
+    /// The window was reduced for something else than the losses of that episode.
+    pub(super) undo_spares_window: bool,
     pub(super) rack: Option<Box<Rack>>,
     pub(super) sack1: Option<Box<Sack1>>,
 }
@@ -100,6 +104,7 @@ impl Recovery {
             tlp_end: 0,
             tlp_is_retrans: false,
             probed_in_vain: false,
+            unsampled: false,
             wait_until: Instant::FAR_FUTURE,
             rtt_seq: 1,
             round_end: 0,
@@ -113,6 +118,7 @@ impl Recovery {
             hold: false,
             rescued: false,
             undo_is_timeout: false,
+            undo_spares_window: false,
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),
             sack1: Sack1::new(config, shared.sack),
         }
@@ -197,6 +203,7 @@ impl Recovery {
     pub(in crate::tcp) fn is_calm(&self, shared: &Shared, una: u64, nxt: u64) -> bool {
         self.state == CaState::Open
             && self.tlp_end == 0
+            && !self.unsampled
             && self.frto_new == 0
             && self.sack1.as_ref().is_none_or(|agent| agent.is_calm(nxt))
             && self.rack.as_ref().is_none_or(|rack| rack.is_calm(una))

@@ -96,6 +96,7 @@ impl Sender {
             event.flight_size = event.flight_size.max(Bytes(u64::from(shared.mss)));
         }
         self.cc.on_congestion(now, &event);
+        self.usage.touch(now);
         self.end_spreading();
         self.leave_nonvalidated();
         let new_episode = self.recovery.state != CaState::Loss && first;
@@ -120,6 +121,9 @@ impl Sender {
         }
         self.recovery.frto = u8::from(shared.config.frto && eligible && self.board.segments() > 0);
         self.recovery.frto_new = 0;
+        if shared.announces_reductions() {
+            self.announce_reduction();
+        }
         self.recovery.state = CaState::Loss;
         self.recovery.high_seq = self.nxt;
         self.recovery.episode.recover = self.nxt;

@@ -2,8 +2,9 @@
 //!
 //! **Source.** RFC 8985 7; draft-dukkipati-tcpm-tcp-loss-probe-01; `tail_loss_probe_restart` counts from the earliest
 //! outstanding segment (Rajiullah et al., CCR 45(1), 2015); `learn_ack_delay` is Fleetfoot's own.
-//! **Deviations.** A restarted probe that is due is not put off by what is written at that very moment. One probe per episode in both variants, as Linux. Where the probe would come at the RTO, the probe is
-//! sent. On the wheel of Linux the timer has 2 ms more where several segments are out (`TCP_TIMEOUT_MIN_US`), but never comes
+//! **Deviations.** A restarted probe that is due is not put off by what is written at that very moment. One probe per episode in both
+//! variants, as Linux. Where the probe would come at the RTO, the probe is sent. The draft's probe waits for the open state, RFC 8985's also follows
+//! where a reduction without a loss is under way (7.2; Linux since 4.16). On the wheel of Linux the timer has 2 ms more where several segments are out (`TCP_TIMEOUT_MIN_US`), but never comes
 //! after the RTO (`tcp_schedule_loss_probe`).
 
 use crate::tcp::Shared;
@@ -20,6 +21,24 @@ impl Recovery {
     pub(in crate::tcp) fn on_probe(&mut self, nxt: u64, is_retransmission: bool) {
         self.tlp_is_retrans = is_retransmission;
         self.tlp_end = nxt;
+        self.unsampled = true;
+    }
+
+    /// Whether nothing is known to be lost, and no probe is out. `QUIET`: nothing was lost or sent as a probe. RFC 8985 7.3 asks that a
+    /// sample was taken since the last one.
+    #[inline(always)]
+    pub(super) fn may_probe<const QUIET: bool>(&self, shared: &Shared, board: &Scoreboard) -> bool {
+        let permitted = match self.state {
+            CaState::Open => true,
+            CaState::Cwr => shared.config.tail_loss_probe == TailLossProbe::Rfc8985,
+            CaState::Disorder | CaState::Recovery | CaState::Loss => false,
+        };
+        let nothing_known = || {
+            board.marks.sacked_segments == 0
+                && self.tlp_end == 0
+                && !(self.unsampled && shared.config.probe_needs_sample)
+        };
+        permitted && (QUIET || nothing_known())
     }
 
     /// Sets the timer to the probe timeout from now if a probe may follow (RFC 8985 7.2,
@@ -33,9 +52,7 @@ impl Recovery {
     ) {
         self.probed = Instant::FAR_FUTURE;
         let config = &shared.config;
-        let nothing_lost =
-            self.state == CaState::Open && (QUIET || board.marks.sacked_segments == 0 && self.tlp_end == 0);
-        if !(shared.sack && nothing_lost && board.out > 0) {
+        if !(shared.sack && self.may_probe::<QUIET>(shared, board) && board.out > 0) {
             return;
         }
         let floor = Duration::from_millis(10);
@@ -86,6 +103,14 @@ impl Recovery {
             self.on_redundant_probe(shared); // both copies arrived
         }
         false
+    }
+
+    /// A duplicate acknowledgment of everything came: of a peer that sends no D-SACK, it is of the probe.
+    #[cold]
+    pub(in crate::tcp) fn on_duplicate_of_all(&mut self, shared: &mut Shared, ack: u64) {
+        if self.tlp_end == ack && self.tlp_is_retrans {
+            self.on_redundant_probe(shared);
+        }
     }
 
     /// Nothing was lost: the acknowledgment was late.

@@ -59,6 +59,7 @@ impl Recovery {
             episode.retrans_stamp = 0;
         }
         self.undo_is_timeout = timeout;
+        self.undo_spares_window = false;
     }
 
     /// Was the episode a mistake? By timestamps (RFC 3522) or because every retransmission was redundant (RFC 3708).

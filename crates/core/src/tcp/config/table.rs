@@ -376,6 +376,12 @@ switches! {
             linux => 4, "unused";
             rfc => 4, "RFC 7765 4: rrthresh";
         }
+        /// A probe is sent only if an RTT sample was taken since the last one.
+        probe_needs_sample: bool as "probe_needs_sample" = {
+            ns2 => false, "unused";
+            linux => false, "tcp_send_loss_probe does not ask";
+            rfc => true, "RFC 8985 7.3";
+        }
         /// Count the probe's timeout from the earliest outstanding segment, not from the last ACK.
         tail_loss_probe_restart: bool as "tail_loss_probe_restart" = {
             ns2 => false, "not in ns-2.35";

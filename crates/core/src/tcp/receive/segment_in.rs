@@ -350,6 +350,8 @@ impl Connection {
             if PREDICTED && (self.shared.fast.acks() || sender.recovery.state() == CaState::Open) {
                 self.shared.fast = self.fast_path();
             }
+        } else if segment.payload == 0 && ack == sender.nxt && !window_changed {
+            sender.recovery.on_duplicate_of_all(&mut self.shared, ack);
         }
         if advanced {
             self.on_advance::<false>(now);

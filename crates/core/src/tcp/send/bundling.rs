@@ -9,9 +9,7 @@ use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::{FIN, RETRANS, Record, SACKED};
 use crate::tcp::send::half::Sender;
-use crate::tcp::send::rdb::{
-    ALL_LOST, Bundle, ENOUGH, HEADERS, Hidden, HiddenLoss, InFlight, ONE_LOSS, Rdb, ThinRule,
-};
+use crate::tcp::send::rdb::{Bundle, ENOUGH, HEADERS, Hidden, HiddenLoss, InFlight, Rdb, ThinRule};
 use crate::tcp::state::types::CaState;
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -163,7 +161,9 @@ impl Sender {
                 .filter(|record| !record.is(SACKED) && record.tx_count == 1 && !arrived(record));
             hidden.segments = if trusted { unknown.count() as u32 } else { 0 };
         }
-        if single {
+        if single && hidden.bundled {
+            // What arrives twice is acknowledged at once (RFC 5681 4.2), also by who would wait for a second segment.
+        } else if single {
             bundler.single = bundler.single.saturating_add(1);
         } else if hidden.segments == 0 {
             bundler.single = 0; // it waits for a second segment
@@ -182,9 +182,16 @@ impl Sender {
     ) {
         shared.stats.rdb_losses += hidden.segments;
         self.note_loss(hidden.segments, true);
-        if matches!(self.recovery.state(), CaState::Open | CaState::Disorder)
-            && hidden.seq >= self.recovery.high_seq()
-        {
+        // What was sent after the last reduction is lost after it; the original asks for the state alone, and finds it too early.
+        let original = shared
+            .config
+            .rdb
+            .is_none_or(|rdb| rdb.detect == HiddenLoss::Original);
+        let open = matches!(self.recovery.state(), CaState::Open | CaState::Disorder);
+        if hidden.seq >= self.recovery.high_seq() && (open || !original) {
+            if !open {
+                self.finish_episode(now, shared);
+            }
             self.enter_cwr(now, shared, CongestionKind::Loss, delivery);
             // What was presumed lost was never sent again: its share of what was acknowledged (New-CWV's R).
             let lost = delivery.acked * u64::from(hidden.segments) / u64::from(delivery.segments.max(1));
@@ -199,7 +206,7 @@ impl Sender {
             if event {
                 bundler.on_loss_event(una, nxt);
             }
-            bundler.loss = (bundler.loss + segments.min(256) * ONE_LOSS).min(ALL_LOST);
+            bundler.lost(segments);
         }
     }
 

@@ -320,7 +320,7 @@ impl Sender {
             Some(self.transmit::<false, false>(now, shared, payload, fin))
         } else {
             let last = self.board.ring.len().checked_sub(1)?;
-            self.retransmit(now, shared, last)
+            self.resend(now, shared, last) // whether it was lost, its acknowledgment says
         };
         self.recovery.on_probe(self.nxt, new.is_none());
         shared.stats.probes += 1;
@@ -406,13 +406,21 @@ impl Sender {
         }
     }
 
-    #[inline(never)]
+    /// What is at `index` was lost and leaves again.
     pub(in crate::tcp) fn retransmit(
         &mut self,
         now: Instant,
         shared: &mut Shared,
         index: usize,
     ) -> Option<Outgoing> {
+        if self.thin.is_some() {
+            self.note_loss(1, false);
+        }
+        self.resend(now, shared, index)
+    }
+
+    #[inline(never)]
+    fn resend(&mut self, now: Instant, shared: &mut Shared, index: usize) -> Option<Outgoing> {
         if self.board.ring.get(index)?.len > shared.mss {
             self.board.split(index, shared.mss);
         }
@@ -421,9 +429,6 @@ impl Sender {
         let record = self.board.on_retransmit(now, index)?;
         if alone {
             self.cc.on_restart(now, now.since(self.last_send));
-        }
-        if self.thin.is_some() {
-            self.note_loss(1, false);
         }
         let weight = self.board.weight(record.len);
         self.recovery.on_retransmit(now, shared, &record, weight);

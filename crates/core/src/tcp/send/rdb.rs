@@ -115,7 +115,7 @@ pub(in crate::tcp) struct Bundler {
     pub(super) last_at: Instant,
     pub(super) interval: Duration,
     pub(super) segments: u32,
-    /// Share of lost segments in 1/[`ALL_LOST`], over about 256.
+    /// Share of lost segments in 1/[`ALL_LOST`], over about [`MEAN_OF`].
     pub(super) loss: u32,
     /// Segments between loss events, newest first, and since the last.
     pub(super) intervals: VecDeque<u32>,
@@ -158,12 +158,18 @@ impl Bundler {
         self.interval = match self.segments {
             0 => Duration::ZERO,
             1 => gap,
-            _ => self.interval.mul_div(7, 8) + gap.mul_div(1, 8),
+            // No pause does more than double it: what follows one is not spaced for that.
+            _ => self.interval.mul_div(7, 8) + gap.min(self.interval.saturating_mul(8)).mul_div(1, 8),
         };
         self.segments = self.segments.saturating_add(1);
         self.last_at = now;
-        self.loss -= self.loss / 256;
+        self.loss -= self.loss / MEAN_OF;
         self.since_event = self.since_event.saturating_add(1);
+    }
+
+    /// Moves the share of lost segments.
+    pub(super) fn lost(&mut self, segments: u32) {
+        self.loss = (self.loss + segments.min(MEAN_OF) * (ALL_LOST / MEAN_OF)).min(ALL_LOST);
     }
 
     pub(super) fn on_wire(&mut self, now: Instant, srtt: Duration, carried: u64, bytes: u64) {
@@ -222,7 +228,9 @@ impl Bundler {
         if rdb.min_loss && self.loss <= ALL_LOST / 200 {
             return false;
         }
-        !rdb.tfrc_bound || self.segments < 2 || self.interval >= self.least_interval(shared, payload)
+        !rdb.tfrc_bound
+            || self.segments < 2
+            || self.interval >= self.least_interval(shared, payload + carried as u32)
     }
 
     /// The time between segments that TFRC-SP permits (RFC 5348 3.1 with s = 1460 and b = 1; RFC 4828 4.1, 4.3).
@@ -308,10 +316,10 @@ pub(super) const ENOUGH: u8 = 3;
 pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Every segment is lost. So fine that the mean of what is long past becomes nothing, although it is a whole number.
-pub(super) const ALL_LOST: u32 = 1 << 24;
+const ALL_LOST: u32 = 1 << 24;
 
-/// One segment in 256.
-pub(super) const ONE_LOSS: u32 = ALL_LOST / 256;
+/// Segments that the share of lost ones is a mean over.
+const MEAN_OF: u32 = 256;
 
 /// RFC 5348 5.4.
 pub(super) const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];

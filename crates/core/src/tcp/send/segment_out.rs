@@ -87,7 +87,12 @@ impl Connection {
         }
         if !QUIET && self.shared.ecn && self.shared.accecn.is_none() {
             let dctcp = self.shared.config.ecn_echo == EcnEcho::Rfc8257;
-            if outgoing.payload > 0 && (!outgoing.retransmission || dctcp) {
+            // RFC 3168 6.1.6: not on the octet of a window probe.
+            let probes = self
+                .sender
+                .as_ref()
+                .is_some_and(|sender| sender.is_probing_window());
+            if outgoing.payload > 0 && (!outgoing.retransmission && !probes || dctcp) {
                 segment.set_ecn(match self.shared.config.ecn_codepoint {
                     EcnCodepoint::Ect0 => Ecn::Ect0,
                     EcnCodepoint::Ect1 => Ecn::Ect1,

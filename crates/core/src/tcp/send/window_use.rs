@@ -130,6 +130,14 @@ impl Sender {
 
     /// Before data leaves: New-CWV's phase, and what the time that it lasts does to the window.
     pub(in crate::tcp) fn refresh_validation(&mut self, now: Instant, shared: &Shared) {
+        // The answer to a mark is over for New-CWV when everything is acknowledged: what follows may be a pause.
+        if self.recovery.state() == CaState::Cwr
+            && self.board.out == 0
+            && self.una >= self.recovery.high_seq()
+            && self.validation().is_some()
+        {
+            self.finish_episode(now, shared);
+        }
         if self.recovery.state() != CaState::Open {
             return;
         }
@@ -142,14 +150,16 @@ impl Sender {
         }
     }
 
-    /// A loss or a mark. False: the answer is the controller's.
+    /// A loss or a mark, shown by an acknowledgment of `acked`. False: the answer is the controller's.
     pub(in crate::tcp) fn reduce_nonvalidated(
         &mut self,
         now: Instant,
         shared: &Shared,
         kind: CongestionKind,
+        acked: u64,
     ) -> bool {
-        let (view, flight) = (self.view(shared), self.board.out);
+        // LossFlightSize: what was out when the acknowledgment came.
+        let (view, flight) = (self.view(shared), self.board.out + acked);
         let answer = self
             .validation()
             .and_then(|validation| validation.on_congestion(now, &view, kind, flight));

@@ -3,7 +3,8 @@
 use super::pair::{ISS_A, ISS_B};
 use super::script::{MSS, Script, bare};
 use crate::packet::{Flags, Segment};
-use crate::tcp::State;
+use crate::tcp::{CaState, State};
+use alloc::vec::Vec;
 
 #[test]
 fn a_mark_on_the_ack_of_everything_does_not_stop_the_sender() {
@@ -13,19 +14,120 @@ fn a_mark_on_the_ack_of_everything_does_not_stop_the_sender() {
     config.prr = crate::tcp::Prr::Rfc9937;
     let mut script = Script::open(&config, 4);
     assert_eq!(script.write(4), [0, 1, 2, 3]);
-    script.at(100);
-    let marked = Segment {
-        seq: ISS_B + 1,
-        ack: ISS_A + 1 + 4 * MSS,
-        window: 500,
-        flags: Flags::ACK.with(Flags::ECE),
-        overhead: 40,
-        ..Segment::default()
-    };
-    script.connection.on_segment(script.now, &marked);
+    script.at(100).ack_marked_quietly(4 * MSS);
     assert_eq!(script.drain(), []);
     assert_eq!(script.connection.stats().window_reductions, 1);
     assert_eq!(script.write(8), [4, 5], "half of the window, at once");
+}
+
+/// RFC 8257 3.5: a loss is answered as by any TCP, also in the round trip of a mark. 60 out, the first ten acknowledged with a mark, which
+/// halves (alpha is 1 at first), then a loss among the 50 others.
+#[test]
+fn a_loss_in_the_round_trip_of_a_mark_is_answered() {
+    for (name, ssthresh) in [("dctcp", 25_000), ("prague", 25_000), ("reno", 30_000)] {
+        let mut config = bare();
+        config.congestion_control = name;
+        config.ecn = true.into();
+        config.prr = crate::tcp::Prr::Rfc9937;
+        config.pacing = crate::tcp::Pacing::Off;
+        let mut script = Script::open(&config, 60);
+        let mut sent = script.write(60).len();
+        while sent < 60 {
+            sent += script.timer().1.len(); // Prague's pacing
+        }
+        let sent_after = script.now.since(super::script::T0).as_millis();
+        script.at(sent_after + 100).ack_marked_quietly(10 * MSS);
+        script.drain();
+        assert_eq!(script.ssthresh(), 30_000, "{name}");
+        script.at(sent_after + 101).ack(10, &[(11, 20)]);
+        assert_eq!(script.ssthresh(), ssthresh, "{name}");
+        assert_eq!(script.connection.info(script.now).ca_state, CaState::Recovery);
+    }
+}
+
+/// A mark is answered by 20 of 40 segments. Segment 1 comes three places late in the same flight: that recovery was a mistake, and what is
+/// taken back of it is not the answer to the mark.
+#[test]
+fn a_mistaken_recovery_after_a_mark_does_not_take_the_answer_to_the_mark_back() {
+    let mut config = bare();
+    config.ecn = true.into();
+    config.undo = true;
+    let mut script = Script::open(&config, 40);
+    script.write(40);
+    script.at(100).ack_marked_quietly(MSS);
+    script.drain();
+    assert_eq!(script.ssthresh(), 20_000);
+    script.at(101).ack(1, &[(2, 40)]);
+    assert_eq!(script.connection.info(script.now).ca_state, CaState::Recovery);
+    script.at(102).ack(40, &[]);
+    script.at(200).ack(40, &[(1, 2)]);
+    assert_eq!(script.connection.stats().undos, 1);
+    assert_eq!(script.ssthresh(), 20_000);
+    assert!(script.cwnd() <= 20_000, "{}", script.cwnd());
+}
+
+/// RFC 3168 6.1.2: CWR stands on the first new segment after a reduction for whatever reason, and on no other.
+#[test]
+fn a_reduction_is_announced_once_whatever_its_reason() {
+    let announced = |first: &dyn Fn(&mut Script), marked: bool| {
+        let mut config = bare();
+        config.ecn = true.into();
+        let mut script = Script::open(&config, 20);
+        script.write(60);
+        first(&mut script);
+        let mut sent = script.drain();
+        for ack in 11..if marked { 21 } else { 40 } {
+            let now = script.now + crate::time::Duration::from_millis(1);
+            script.now = now;
+            match marked {
+                true => script.ack_marked_quietly(ack * MSS),
+                false => script.ack_bytes_quietly(ack * MSS, &[]),
+            }
+            sent.extend(script.drain());
+        }
+        let new = |segment: &&Segment| segment.payload > 0 && segment.seq.0.wrapping_sub(ISS_A.0) > 20 * MSS;
+        let flags: Vec<bool> = sent
+            .iter()
+            .filter(new)
+            .map(|segment| segment.flags.contains(Flags::CWR))
+            .collect();
+        assert!(flags.len() > 3, "{flags:?}");
+        assert!(
+            sent.iter()
+                .all(|segment| new(&segment) || !segment.flags.contains(Flags::CWR))
+        );
+        (flags[0], flags[1..].contains(&true))
+    };
+    let mark = |script: &mut Script| script.at(100).ack_marked_quietly(10 * MSS);
+    let loss = |script: &mut Script| script.at(100).ack_bytes_quietly(5 * MSS, &[(6 * MSS, 20 * MSS)]);
+    let timeout = |script: &mut Script| {
+        script.timer();
+    };
+    assert_eq!(
+        announced(&mark, true),
+        (true, false),
+        "a mark, echoed until the peer has CWR"
+    );
+    assert_eq!(announced(&loss, false), (true, false), "a loss");
+    assert_eq!(announced(&timeout, false), (true, false), "a timeout");
+}
+
+/// RFC 3168 6.1.6: the octet that probes a shut window is not ECN-capable.
+#[test]
+fn a_window_probe_is_not_ecn_capable() {
+    let mut config = bare();
+    config.ecn = true.into();
+    let mut script = Script::open(&config, 4);
+    script.window = 0;
+    script.write(1);
+    script.at(100).ack(1, &[]);
+    script.write(2);
+    let at = script.connection.poll_timeout().expect("it probes");
+    script.now = at;
+    script.connection.on_timeout(at);
+    let probe = script.drain();
+    assert_eq!((probe.len(), probe[0].payload), (1, 1));
+    assert!(!probe[0].ecn_capable());
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use super::script::{Script, T0, bare};
 use crate::cc::AnyController;
-use crate::packet::Flags;
 use crate::tcp::{CaState, Config, Profile, WindowValidation};
 use crate::time::Duration;
 use crate::units::Bytes;
@@ -115,6 +114,26 @@ fn a_restart_may_probe_the_path() {
     }
 }
 
+/// pipeACK was ten before the pause. A single segment after it says nothing about that.
+#[test]
+fn the_first_acknowledgment_after_a_pause_does_not_set_the_pace() {
+    let mut script = Script::open(&config(WindowValidation::NewCwvProbing), 40);
+    for round in 0..3 {
+        script.at(round * 100).write(10);
+        script.at((round + 1) * 100).ack(round as u32 * 10 + 10, &[]);
+    }
+    script.at(10_000).write(1);
+    script.at(10_100).ack(31, &[]);
+    let mut left = script.write(40).len();
+    let mut last = 0;
+    while left < 20 {
+        let (at, sent) = script.timer();
+        left += sent.len();
+        last = at;
+    }
+    assert!(last < 10_250, "one every 10 ms, not every 100: {last} ms");
+}
+
 /// A burst of 40 of which the first `lost` are; the rest is SACKed. Returns the window during recovery and after it.
 fn burst_of_forty(lost: u32) -> (u64, u64) {
     burst(40, 10, 40, lost)
@@ -208,23 +227,43 @@ fn a_mark_halves_what_was_used_and_nothing_was_lost() {
     script.write(10);
     script.at(100).ack(10, &[]);
     script.at(200).write(20);
-    let mut echo = crate::packet::Segment {
-        seq: super::pair::ISS_B + 1,
-        ack: super::pair::ISS_A + 1 + 15_000,
-        window: script.window,
-        flags: Flags::ACK.with(Flags::ECE),
-        overhead: 40,
-        ..crate::packet::Segment::default()
-    };
-    script.at(300);
-    script.connection.on_segment(script.now, &echo);
+    script.at(300).ack_marked_quietly(15_000);
     script.sent();
-    assert_eq!(script.cwnd(), 7_500, "max(10, 15 out) / 2");
-    echo.flags = Flags::ACK;
-    echo.ack = super::pair::ISS_A + 1 + 30_000;
-    script.at(310);
-    script.connection.on_segment(script.now, &echo);
-    assert_eq!(script.cwnd(), 7_500);
+    assert_eq!(script.cwnd(), 10_000, "max(10, 20 out when the ACK came) / 2");
+    script.at(310).ack_bytes_quietly(30_000, &[]);
+    assert_eq!(script.cwnd(), 10_000);
+}
+
+/// The original comes late: its acknowledgment ends the recovery, and the D-SACK for what was sent again comes after that.
+#[test]
+fn an_answer_that_was_a_mistake_is_taken_back_after_the_recovery_too() {
+    let mut settings = config(WindowValidation::NewCwvUnpaced);
+    settings.undo = true;
+    let mut script = Script::open(&settings, 40);
+    script.write(10);
+    script.at(100).ack(10, &[]);
+    script.at(200).write(4);
+    assert_eq!(script.at(300).ack(10, &[(11, 14)]), [10]);
+    assert_eq!(script.cwnd(), 5_000);
+    script.at(310).ack(14, &[]);
+    assert_eq!((script.cwnd(), script.connection.stats().undos), (4_500, 0));
+    script.at(400).ack(14, &[(10, 11)]);
+    assert_eq!((script.cwnd(), script.connection.stats().undos), (40_000, 1));
+}
+
+/// A mark on the last acknowledgment: the answer is over with it, so five minutes and a second of silence halve the window as any pause does.
+#[test]
+fn a_pause_right_after_a_mark_ages_the_window() {
+    let mut settings = config(WindowValidation::NewCwv);
+    settings.ecn = true.into();
+    let mut script = Script::open(&settings, 60);
+    script.write(60);
+    script.at(100).ack_marked_quietly(60_000);
+    script.drain();
+    assert_eq!(script.connection.info(script.now).ca_state, CaState::Cwr);
+    assert_eq!(script.ssthresh(), 30_000);
+    script.at(100 + 301_000).write(1);
+    assert_eq!((script.cwnd(), script.ssthresh()), (15_000, 30_000));
 }
 
 #[test]

@@ -388,6 +388,113 @@ fn protections_stop_bundling() {
     );
 }
 
+/// Fifteen writes 5 ms apart after a pause of ten seconds are not spaced for that: it counts as eight times the mean before it, which rises
+/// from 5 to 9.4 ms.
+#[test]
+fn a_pause_does_not_space_what_follows_it() {
+    let of = |rdb: Rdb| {
+        let mut config = config(Some(rdb));
+        config.window_validation = WindowValidation::None; // nothing waits for the window after the pause
+        let mut pair = pair(&config, 100, 60);
+        for index in 0..30 {
+            pair.write_at(at(index * 5), End::A, 100);
+        }
+        for index in 0..15 {
+            pair.write_at(at(10_000 + index * 5), End::A, 100);
+        }
+        while pair.now < at(12_000) && pair.step() {}
+        assert_eq!(pair.taken, 4500);
+        pair.a.stats().rdb_packets
+    };
+    assert!(of(ALL) > 40);
+    assert_eq!(of(Rdb { spaced: true, ..ALL }), 0);
+    assert_eq!(
+        of(Rdb {
+            tfrc_bound: true,
+            ..ALL
+        }),
+        0
+    );
+}
+
+/// A probe in vain is no loss: ACKs that the receiver delays by 200 ms, an RTT of 40, so each write but the last of a pair is probed.
+#[test]
+fn probes_in_vain_are_no_losses() {
+    let rdb = Rdb {
+        min_loss: true,
+        ..ALL
+    };
+    let mut config = config(Some(rdb));
+    config.tail_loss_probe = TailLossProbe::Rfc8985;
+    config.max_ack_delay = ms(0);
+    let mut pair = pair(&config, 40, 30);
+    // Every acknowledgment is 100 ms late.
+    pair.decide = Box::new(|sent, _| match sent.from {
+        End::A => Fate::Deliver,
+        End::B => Fate::Delay(ms(100)),
+    });
+    for index in 0..50 {
+        pair.write_at(at(index * 1000), End::A, 100);
+        pair.write_at(at(index * 1000 + 5), End::A, 100);
+    }
+    while pair.now < at(50_000) && pair.step() {}
+    let stats = pair.a.stats();
+    assert!(stats.probes > 0, "{stats:?}");
+    assert_eq!(stats.rdb_packets, 0, "nothing was lost: {stats:?}");
+}
+
+/// What arrives twice is acknowledged at once: bundles do not show that a receiver acknowledges every segment (digest in
+/// docs/design/thin-streams.md#dsack). Its ACK of the first segment, which came alone, waits for the second.
+#[test]
+fn acknowledgments_of_bundles_show_nothing_about_the_receiver() {
+    let mut config = config(Some(Rdb {
+        max_segments: 1,
+        ..ALL
+    }));
+    config.dsack = false;
+    config.delayed_ack = DelayedAck::Standard { timeout: ms(200) };
+    let mut pair = pair(&config, 100, 20);
+    for burst in 0..5 {
+        for index in 0..6 {
+            pair.write_at(at(burst * 2000 + index * 30), End::A, 120);
+        }
+    }
+    while pair.now < at(12_000) && pair.step() {}
+    let stats = pair.a.stats();
+    assert!(stats.rdb_packets >= 20, "{stats:?}");
+    assert_eq!((stats.rdb_losses, stats.window_reductions), (0, 0));
+}
+
+/// Interval 30, RTT 150: the 11th write, of 300, is lost, and so is the 17th, of 480, which left when the reduction for the first began.
+#[test]
+fn a_hidden_loss_of_the_next_window_is_another() {
+    let reductions = |detect: HiddenLoss| {
+        let mut pair = pair(
+            &config(Some(Rdb {
+                detect,
+                max_segments: 1,
+                ..ALL
+            })),
+            150,
+            100,
+        );
+        pair.decide = Box::new(
+            |sent, index| match sent.from == End::A && matches!(index, 10 | 16) {
+                true => Fate::Drop,
+                false => Fate::Deliver,
+            },
+        );
+        for index in 0..40 {
+            pair.write_at(at(index * 30), End::A, 100);
+        }
+        while pair.now < at(3000) && pair.step() {}
+        let stats = pair.a.stats();
+        (stats.rdb_losses, stats.window_reductions)
+    };
+    assert_eq!(reductions(HiddenLoss::Dsack), (2, 2));
+    assert_eq!(reductions(HiddenLoss::Original), (2, 1), "Linux's state alone");
+}
+
 /// ACK latency of segments 10 and 11 and 12 when `lost` segments from the tenth on are lost once; ITT 30, RTT 150.
 fn latencies(config: &Config, lost: u64) -> [u64; 3] {
     let mut pair = pair(config, 150, 100);

@@ -118,11 +118,20 @@ impl Script {
 
     /// The same without a drain.
     pub(super) fn ack_bytes_quietly(&mut self, ack: u32, blocks: &[(u32, u32)]) {
+        self.ack_with(Flags::ACK, ack, blocks);
+    }
+
+    /// An ACK of everything before byte `ack` that echoes a mark, without a drain.
+    pub(super) fn ack_marked_quietly(&mut self, ack: u32) {
+        self.ack_with(Flags::ACK.with(Flags::ECE), ack, &[]);
+    }
+
+    fn ack_with(&mut self, flags: Flags, ack: u32, blocks: &[(u32, u32)]) {
         let mut segment = Segment {
             seq: ISS_B + 1,
             ack: ISS_A + 1 + ack,
             window: self.window,
-            flags: Flags::ACK,
+            flags,
             overhead: 40,
             ..Segment::default()
         };

@@ -357,6 +357,127 @@ fn a_probe_that_repaired_a_loss_costs_one_reduction_once_more_is_acknowledged() 
     }
 }
 
+/// RFC 8985 7.1: fast recovery forgets the probe. 9 and 10 are lost; the probe, sent as 10 at 300, is SACKed, and 9 repaired. What is
+/// acknowledged later says nothing about the probe any more.
+#[test]
+fn the_recovery_that_a_probe_began_is_the_only_answer_to_the_loss() {
+    for base in [TailLossProbe::Draft, TailLossProbe::Rfc8985] {
+        let mut config = config(With::Probe, 0);
+        config.tail_loss_probe = base;
+        config.rack = base == TailLossProbe::Rfc8985;
+        config.rto.min = ms(1000);
+        let mut pair = path(&config);
+        pair.lose(End::A, 8..10);
+        pair.write_at(Instant::ZERO, End::A, 10 * MSS);
+        pair.write_at(at(1100), End::A, 5 * MSS);
+        let (_, stats) = again(&mut pair, 1100);
+        assert_eq!((stats.probes, stats.recoveries), (1, 1), "{base:?}");
+        assert_eq!(pair.a.timer(), Some(Timer::Pto), "the next probe: {base:?}");
+        let (_, stats) = again(&mut pair, 2000);
+        assert_eq!(
+            (stats.recoveries, stats.window_reductions, stats.timeouts),
+            (1, 0, 0),
+            "{base:?}"
+        );
+    }
+}
+
+/// A reduction for a mark is no recovery from a loss: RFC 8985 7.2 sets the probe timer, and RFC 7765 counts from the first segment out.
+#[test]
+fn a_reduction_for_a_mark_keeps_probe_and_restart() {
+    let timer = |base: TailLossProbe, restart: bool| {
+        let mut config = bare();
+        config.ecn = true.into();
+        config.tail_loss_probe = base;
+        config.rto_restart = restart;
+        let mut script = Script::open(&config, 4);
+        script.write(4);
+        script.at(100).ack_marked_quietly(2 * MSS as u32);
+        script.drain();
+        assert_eq!(script.connection.stats().window_reductions, 1);
+        let due = script.connection.poll_timeout().expect("it runs");
+        (script.connection.timer(), due.since(T0).as_millis())
+    };
+    assert_eq!(timer(TailLossProbe::Rfc8985, false), (Some(Timer::Pto), 300));
+    assert_eq!(
+        timer(TailLossProbe::Draft, false),
+        (Some(Timer::Rto), 1100),
+        "its probe waits for the open state"
+    );
+    assert_eq!(timer(TailLossProbe::Off, true), (Some(Timer::Rto), 1000));
+}
+
+/// RFC 8985 7.3: SRTT is 100 ms, and the RTT has grown to 600. The probe of the first write, at 2 * 100 + 200, makes its acknowledgment no
+/// sample (RFC 6298 3); the second write has none, so that its acknowledgment is one.
+#[test]
+fn no_probe_before_a_sample_that_is_younger_than_the_last() {
+    for (needed, probes) in [(true, [1, 1, 2]), (false, [1, 2, 3])] {
+        let mut config = Config::profile(Profile::Rfc);
+        config.timestamps = false;
+        config.nagle = false;
+        config.delayed_ack = DelayedAck::Off;
+        config.probe_needs_sample = needed;
+        let mut pair = Pair::established(&config, ms(300), ms(100), 10 * MSS, MSS as u32);
+        for (write, probes) in (0..).zip(probes) {
+            pair.write_at(at(2000 * write), End::A, MSS);
+            let (_, stats) = again(&mut pair, 2000 * write + 1900);
+            assert_eq!((stats.probes, stats.timeouts), (probes, 0), "write {write}");
+        }
+        let srtt = pair.a.info(pair.now).srtt;
+        assert_eq!(srtt > Some(ms(100)), needed, "{srtt:?}");
+    }
+}
+
+/// RFC 8985 7.4.2 (2): of a peer that sends no D-SACK, the bare duplicate of an acknowledgment shows that both copies arrived.
+#[test]
+fn a_bare_duplicate_after_everything_was_acknowledged_ends_the_probe() {
+    for base in [TailLossProbe::Draft, TailLossProbe::Rfc8985] {
+        let mut config = config(With::Probe, 0);
+        config.tail_loss_probe = base;
+        config.rack = base == TailLossProbe::Rfc8985;
+        config.rto.min = ms(1000);
+        config.dsack = false;
+        let mut pair = path(&config);
+        // It would come at 100 and comes after the probe, which leaves at 350 (RFC 8985: 400).
+        pair.decide = Box::new(|sent, index| match sent.from == End::B && index == 0 {
+            true => Fate::Delay(ms(320)),
+            false => Fate::Deliver,
+        });
+        pair.write_at(Instant::ZERO, End::A, MSS);
+        pair.write_at(at(1000), End::A, 2 * MSS);
+        let (_, stats) = again(&mut pair, 2000);
+        assert_eq!(
+            (stats.probes, stats.spurious_probes, stats.window_reductions),
+            (1, 1, 0),
+            "{base:?}"
+        );
+    }
+}
+
+/// RFC 8985 6.2 step 4: a wider reordering window lasts for sixteen recoveries, those from timeouts among them.
+#[test]
+fn recoveries_from_timeouts_count_for_the_reordering_window() {
+    let mut config = bare();
+    config.rack = true;
+    let mut script = Script::open(&config, 4);
+    script.write(1);
+    script.at(100).ack(1, &[]);
+    script.at(110).ack(1, &[(0, 1)]); // a D-SACK
+    let window = |script: &Script| {
+        let sender = script.connection.sender.as_ref().expect("there is one");
+        let rack = sender.recovery.rack().expect("it is on");
+        rack.window_for_tests(ms(100))
+    };
+    assert_eq!(window(&script), ms(50));
+    for recovery in 1..=16 {
+        script.write(1);
+        let (_, again) = script.timer();
+        assert_eq!(again, [recovery]);
+        script.ack(recovery + 1, &[]);
+        assert_eq!(window(&script), if recovery < 16 { ms(50) } else { ms(25) });
+    }
+}
+
 #[test]
 fn with_restart_a_learned_delay_probes_sooner() {
     // RACK-TLP with restart, the last of ten lost, an allowance of 25: 2 * 100 + 25 - 100 after the ACK at 100, then 50 on

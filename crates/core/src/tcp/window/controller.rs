@@ -108,6 +108,11 @@ impl Controller {
         self.any.on_echo(now, echo);
     }
 
+    /// Whether a mark costs less than a loss.
+    pub(in crate::tcp) fn is_milder_on_marks(&self) -> bool {
+        self.any.is_milder_on_marks()
+    }
+
     pub(in crate::tcp) fn on_congestion(&mut self, now: Instant, event: &Congestion) {
         self.any.on_congestion(now, event);
         self.look();

@@ -47,6 +47,10 @@ pub(in crate::tcp) struct Validation {
     /// Until when the window has aged while pipeACK was undefined.
     aged: Instant,
     episode: Option<Episode>,
+    /// A loss or a mark is being answered, by whomever.
+    answering: bool,
+    /// Window and threshold before the last episode, which an acknowledgment that comes with its end or later may show to be a mistake.
+    prior: Option<(Bytes, Bytes)>,
     /// The largest pipeACK before the pause.
     earned: u64,
     restart: Option<Restart>,
@@ -92,6 +96,8 @@ impl Validation {
             acked_at: Instant::ZERO,
             aged: Instant::ZERO,
             episode: None,
+            answering: false,
+            prior: None,
             earned: 0,
             restart: None,
         })
@@ -211,7 +217,10 @@ impl Validation {
             let sample = self.acked - self.prior_acked;
             (self.prior_acked, self.prior_nxt) = (self.acked, nxt);
             self.take(now, period, sample);
-            self.earned = self.pipe_ack(now, period).unwrap_or(0);
+            // What follows a pause at the pace of before it does not set that pace.
+            if self.restart.is_none_or(|restart| now.since(restart.at) >= period) {
+                self.earned = self.pipe_ack(now, period).unwrap_or(0);
+            }
         }
         self.judge(now, period, view.window.get(), view.full);
     }
@@ -250,7 +259,10 @@ impl Validation {
         kind: CongestionKind,
         flight: u64,
     ) -> Option<Bytes> {
-        if !matches!(kind, CongestionKind::Loss | CongestionKind::Ecn) {
+        // What an earlier one left behind is no answer to this one.
+        (self.episode, self.prior) = (None, None);
+        self.answering = matches!(kind, CongestionKind::Loss | CongestionKind::Ecn);
+        if !self.answering {
             return None;
         }
         let period = period(view.srtt);
@@ -277,7 +289,12 @@ impl Validation {
 
     /// Recovery, or the answer to a mark, is over: the window that is left, if the answer was New-CWV's.
     pub(in crate::tcp) fn on_recovery_end(&mut self, view: &View) -> Option<Bytes> {
+        // A reduction for delay is no congestion in the sense of RFC 7661: what is known stays.
+        if !core::mem::take(&mut self.answering) {
+            return None;
+        }
         let episode = self.episode.take();
+        self.prior = episode.map(|episode| episode.prior);
         self.forget();
         // RFC 7661 4.4.1: (max(pipeACK, LossFlightSize) - R) / 2
         episode.map(|episode| at_least_a_segment(view, episode.used.saturating_sub(episode.lost) / 2))
@@ -285,12 +302,13 @@ impl Validation {
 
     /// The reduction was a mistake: window and threshold of before it, if the answer was New-CWV's.
     pub(in crate::tcp) fn take_back(&mut self) -> Option<(Bytes, Bytes)> {
-        self.episode.take().map(|episode| episode.prior)
+        let episode = self.episode.take().map(|episode| episode.prior);
+        episode.or(self.prior.take())
     }
 
     /// A timeout: the standard answer, and nothing is known any more.
     pub(in crate::tcp) fn on_timeout(&mut self) {
-        self.episode = None;
+        (self.episode, self.prior, self.answering) = (None, None, false);
         self.forget();
     }
 }

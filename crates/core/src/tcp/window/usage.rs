@@ -4,7 +4,9 @@
 //!
 //! **Source.** RFC 5681 4.1 and RFC 2861 for idle time; application-limited decay and the meaning of "window-limited" as in
 //! Linux (`tcp_cwnd_validate`).
-//! **Deviations.** None known.
+//! **Deviations.** As in Linux, an acknowledgment that may raise the window begins RFC 2861's measure of use anew (3.2 does not say so;
+//! `tcp_cong_avoid` sets `snd_cwnd_stamp`). So a window of which little is used stays as it is as long as acknowledgments come, and
+//! only a pause lowers it: `conformance/idle` has the script, which Linux 6.18 passes.
 
 use crate::tcp::config::{WindowGrowth, WindowValidation};
 use crate::tcp::window::controller::Controller;
@@ -88,7 +90,13 @@ impl Usage {
         }
     }
 
-    /// RFC 2861 at the end of a drain. True once the application was the limit for an RTO.
+    /// An acknowledgment that may raise the window, or the end of a reduction: what was used is measured from here on.
+    #[inline(always)]
+    pub(in crate::tcp) fn touch(&mut self, now: Instant) {
+        self.window_stamp = now;
+    }
+
+    /// RFC 2861 at the end of a drain. True once the application was the limit for an RTO without an acknowledgment.
     #[inline(always)]
     pub(in crate::tcp) fn is_stale(
         &mut self,

@@ -104,6 +104,7 @@ fn count(sum_us: u64, factor: u64, draws: u64) -> u64 {
         let rtt = Some(Duration::from_micros(rtt_us));
         let ack = Ack {
             acked: Bytes(MSS),
+            delivered: Bytes(MSS),
             sacked: Bytes::ZERO,
             sacked_total: Bytes::ZERO,
             segments: 1,
