@@ -162,9 +162,9 @@ impl Connection {
             // The slot belongs to the SYN-ACK; data is not retransmitted before it is acknowledged.
             let timers = self.shared.timers.clone();
             let outgoing = sender.next::<false, false>(now, &mut self.shared);
-            let delayed_ack = self.shared.timers.delayed_ack;
+            let (delayed_ack, pace) = (self.shared.timers.delayed_ack, self.shared.timers.pace);
             self.shared.timers = timers;
-            self.shared.timers.delayed_ack = delayed_ack;
+            (self.shared.timers.delayed_ack, self.shared.timers.pace) = (delayed_ack, pace);
             if let Some(outgoing) = outgoing {
                 return Some(self.data_segment::<false, false>(now, outgoing, segment));
             }

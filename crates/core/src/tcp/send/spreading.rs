@@ -13,6 +13,10 @@
 //! takes as long on average. Measured with windows of 40 segments on busy drop-tail lines, that saves a few per cent of the time at
 //! most, while gaps a hundredth shorter than a packet's time save about a fifth in three of four settings (docs/start-up.md).
 //!
+//! **Fast Open.** A server that answers data on the SYN sends its first window before the handshake has a sample, and without a
+//! round trip there is nothing to spread over: that window leaves at once, whatever the kind. Only `estimated` may know better:
+//! the shortest round trip that earlier connections found stands in for the sample.
+//!
 //! **Source.** draft-irtf-iccrg-sallantin-initial-spreading-00 (variable and bounded). The packet pair is Keshav's (SIGCOMM 1991);
 //! what passes from connection to connection follows RFC 9040 6. Phase effects, and a random time before each packet as the remedy: Floyd
 //! and Jacobson, Internetworking: Research and Experience 3(3), 1992 (ns-2 has it as `overhead_`). The estimated gap is Fleetfoot's own.
@@ -73,14 +77,15 @@ impl Spread {
         if config.initial_spreading == InitialSpreading::Off || shared.syn_lost > 0 {
             return None; // a SYN that was lost leaves no sample of the handshake to go by
         }
-        let rtt = shared.rtt.srtt()?;
+        let given = shared.path.as_deref().and_then(|path| path.given);
+        // The response of a Fast Open server leaves before the handshake has a sample.
+        let rtt = shared.rtt.srtt().or(given.map(|path| path.min_rtt))?;
         let segments = initial_segments(shared);
         let share = Duration::from_nanos(rtt.as_nanos() / u64::from(segments));
         if share < config.spreading_jiffy {
             return None;
         }
         let bound = share.min(config.spreading_gap);
-        let given = shared.path.as_deref().and_then(|path| path.given);
         let (mut next_at, mut empty) = (Instant::ZERO, rtt);
         let seed = u64::from(shared.iss.0) << 32 | u64::from(shared.irs.0);
         let gap = match config.initial_spreading {

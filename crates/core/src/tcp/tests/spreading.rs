@@ -135,6 +135,51 @@ fn the_gap_is_what_earlier_connections_learnt() {
     );
 }
 
+/// The response of a Fast Open server leaves before the handshake has a sample (docs/design/initial-spreading.md#no-sample): what earlier
+/// connections measured stands in for it, 80 ms and 832 us for 1040 bytes.
+#[test]
+fn a_fast_open_server_spreads_by_what_earlier_connections_learnt() {
+    let known = Some(PathSample {
+        rate: Rate::from_bps(10_000_000),
+        min_rtt: ms(80),
+    });
+    let syn = Segment {
+        seq: ISS_B,
+        payload: 10,
+        window: u16::MAX,
+        flags: Flags::SYN.with(Flags::MSS),
+        options: [MSS, 0, 0, 0, 0, 0],
+        ..Segment::default()
+    };
+    let respond = |kind, told: Option<Option<PathSample>>, late: bool| {
+        let mut config = spreading(kind);
+        config.spreading_pair = false;
+        let config = alloc::sync::Arc::new(config);
+        let (mut connection, _) = Connection::accept_fast_open(T0, &config, ISS_A, &syn);
+        let tell = |connection: &mut Connection| {
+            if let Some(told) = told {
+                connection.set(T0, Setting::Path(told));
+            }
+        };
+        if !late {
+            tell(&mut connection);
+        }
+        assert!(connection.poll_transmit(T0).is_some(), "the SYN-ACK");
+        write(&mut connection, 10);
+        if late {
+            tell(&mut connection);
+        }
+        leave(&mut connection, T0, 10)
+    };
+    let spread: Vec<u64> = (0..10).map(|index| index * 832).collect();
+    for late in [false, true] {
+        assert_eq!(respond(InitialSpreading::Estimated, Some(known), late), spread);
+        assert_eq!(respond(InitialSpreading::Estimated, Some(None), late), [0; 10]);
+    }
+    // Nothing is known of the path, and nothing is spread.
+    assert_eq!(respond(InitialSpreading::Bounded, None, false), [0; 10]);
+}
+
 /// 1500 bytes at 10 Mbit/s take 1.2 ms: ten are out after 10.8 instead of 36.
 #[test]
 fn a_full_packet_counts_with_its_headers_and_timestamps() {
