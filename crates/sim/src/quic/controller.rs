@@ -2,7 +2,8 @@
 //!
 //! quinn reports each acknowledged packet, then the end of a batch; ours want one report of a batch. What quinn does not report
 //! is kept here: bytes in flight, rounds by packet numbers, and recovery, which ends with the first acknowledgment of a
-//! packet that was sent after it began (RFC 9002 7.3.2).
+//! packet that was sent after it began (RFC 9002 7.3.2). A back-off for delay begins one too, which takes the place of CWR; a loss in it
+//! counts as any other.
 //!
 //! **Deviations.** There is no rate halving or PRR: as with quinn's own controls the window is the reduced one at once. The window
 //! is never below two datagrams (RFC 9002 7.2), because quinn sends nothing with less. Slow start ends by loss or mark only. A
@@ -104,7 +105,8 @@ impl Factory {
             lost: 0,
             last_sent: 0,
             round_end: 0,
-            recovery_start: None,
+            recovery: None,
+            answered: None,
             batch: Batch::default(),
             now: Instant::ZERO,
         }
@@ -134,8 +136,10 @@ struct Ours {
     /// Number of the newest packet, and of the last one of this round.
     last_sent: u64,
     round_end: u64,
-    /// When the last recovery began; packets sent until then say nothing new.
-    recovery_start: Option<Recovery>,
+    /// The last recovery, from a loss, a mark or a back-off for delay.
+    recovery: Option<Recovery>,
+    /// When the last loss or mark was answered; packets sent until then say nothing new.
+    answered: Option<Moment>,
     batch: Batch,
     /// Time of the last report.
     now: Instant,
@@ -191,8 +195,12 @@ impl Ours {
         self.batch.min_rtt = Some(span(min_rtt));
     }
 
-    fn is_old(&self, sent: Moment) -> bool {
-        self.recovery_start.is_some_and(|recovery| sent <= recovery.start)
+    /// Recovery begins: it ends with the first acknowledgment of a packet that is sent after `now`.
+    fn recover(&mut self, now: Moment) {
+        self.recovery = Some(Recovery {
+            start: now,
+            over: false,
+        });
     }
 }
 
@@ -226,13 +234,13 @@ impl Controller for Ours {
             self.in_flight = in_flight;
             return;
         };
-        let rtt = span(now.duration_since(newest));
+        let (moment, rtt) = (now, span(now.duration_since(newest)));
         let (now, prior) = (self.factory.clock.time_of(now), self.in_flight);
         self.now = now;
         self.in_flight = in_flight;
         self.delivered += batch.bytes;
-        let recovering = self.is_old(newest);
-        if let Some(recovery) = &mut self.recovery_start
+        let recovering = self.recovery.is_some_and(|recovery| newest <= recovery.start);
+        if let Some(recovery) = &mut self.recovery
             && !recovering
             && !std::mem::replace(&mut recovery.over, true)
         {
@@ -267,6 +275,7 @@ impl Controller for Ours {
         };
         if self.act(|control| control.on_ack(now, &ack)) == Reaction::ReduceWindow {
             self.congestion(now, CongestionKind::Delay, prior);
+            self.recover(moment);
         }
     }
 
@@ -280,13 +289,11 @@ impl Controller for Ours {
         let flight = self.in_flight;
         self.in_flight = flight.saturating_sub(lost_bytes);
         self.lost += lost_bytes;
-        if self.is_old(sent) && !is_persistent_congestion {
+        if self.answered.is_some_and(|answered| sent <= answered) && !is_persistent_congestion {
             return;
         }
-        self.recovery_start = Some(Recovery {
-            start: now,
-            over: false,
-        });
+        self.answered = Some(now);
+        self.recover(now);
         self.now = self.factory.clock.time_of(now);
         let kind = if is_persistent_congestion {
             CongestionKind::Timeout { first: true }
@@ -335,10 +342,11 @@ mod tests {
 
     const MTU: u64 = 1_200;
 
-    /// A sender that fills the window in every round trip of 100 ms.
+    /// A sender that fills the window in every round trip.
     struct Rounds {
         control: Ours,
         now: Moment,
+        rtt: Span,
         next: u64,
     }
 
@@ -354,30 +362,42 @@ mod tests {
             Rounds {
                 control: factory.start(MTU),
                 now: clock.moment_of(Instant::ZERO),
+                rtt: Span::from_millis(99),
                 next: 0,
             }
         }
 
-        /// The window after a round in which everything arrives, or everything is `lost`.
-        fn round(&mut self, lost: bool) -> u64 {
+        /// Sends a window; when, and how many packets. Then a round-trip time passes.
+        fn send(&mut self) -> (Moment, u64) {
             self.now += Span::from_millis(1);
             let (sent, packets) = (self.now, self.control.window() / MTU);
             for _ in 0..packets {
                 self.control.on_sent(sent, MTU, self.next);
                 self.next += 1;
             }
-            self.now += Span::from_millis(99);
+            self.now += self.rtt;
+            (sent, packets)
+        }
+
+        /// The last `from` packets but `to` arrive.
+        fn acknowledge(&mut self, sent: Moment, from: u64, to: u64) {
+            for left in (to..from).rev() {
+                self.control.acknowledged(sent, MTU, [self.rtt; 2]);
+                let newest = self.next - 1 - left;
+                self.control
+                    .on_end_acks(self.now, left * MTU, false, Some(newest));
+            }
+        }
+
+        /// The window after a round in which everything arrives, or everything is `lost`.
+        fn round(&mut self, lost: bool) -> u64 {
+            let (sent, packets) = self.send();
             if lost {
                 self.control
                     .on_congestion_event(self.now, sent, false, packets * MTU);
                 return self.control.window();
             }
-            for left in (0..packets).rev() {
-                self.control.acknowledged(sent, MTU, [Span::from_millis(99); 2]);
-                let newest = self.next - 1 - left;
-                self.control
-                    .on_end_acks(self.now, left * MTU, false, Some(newest));
-            }
+            self.acknowledge(sent, packets, 0);
             self.control.window()
         }
     }
@@ -437,6 +457,50 @@ mod tests {
         let sent = rounds.now - Span::from_millis(50);
         rounds.control.on_congestion_event(rounds.now, sent, false, 0);
         assert_eq!(rounds.control.window(), 24_000 * 7 / 10);
+    }
+
+    /// The RTT jumps from 99 to 399 ms, so that CDG backs off with certainty at the first acknowledgment after it.
+    fn backed_off() -> (Rounds, Moment, u64) {
+        let mut rounds = Rounds::new("cdg");
+        for _ in 0..3 {
+            rounds.round(false);
+        }
+        rounds.rtt = Span::from_millis(399);
+        let before = rounds.control.window();
+        let (sent, packets) = rounds.send();
+        rounds.acknowledge(sent, packets, packets - 1);
+        let kept = before as f64 * 0.707_031_25;
+        assert_eq!(rounds.control.window(), kept.round() as u64, "a back-off");
+        (rounds, sent, packets)
+    }
+
+    /// docs/design/delay-gradient.md#beta: nothing grows and nothing is judged until a packet that was sent after the reduction is acknowledged.
+    #[test]
+    fn a_back_off_for_delay_is_answered_for_a_round_trip() {
+        let (mut rounds, sent, packets) = backed_off();
+        let window = rounds.control.window();
+        rounds.acknowledge(sent, packets - 1, 0);
+        assert_eq!(rounds.control.window(), window, "what was sent before");
+        // Then rounds begin again; the RTT has fallen, and in two of them the window grows by a datagram.
+        rounds.rtt = Span::from_millis(99);
+        rounds.round(false);
+        assert_eq!(rounds.round(false), window + MTU);
+    }
+
+    /// A loss during it counts as any other: half of the window before, which the shadow window remembers.
+    #[test]
+    fn a_loss_after_a_back_off_for_delay_is_answered_once() {
+        let (mut rounds, sent, packets) = backed_off();
+        let (before, lost) = (packets * MTU, rounds.control.window());
+        for _ in 0..2 {
+            rounds.control.on_congestion_event(rounds.now, sent, false, MTU);
+            assert!(rounds.control.window() < lost, "of {lost}");
+            assert!(
+                rounds.control.window().abs_diff(before / 2) <= MTU,
+                "{} of {before}",
+                rounds.control.window()
+            );
+        }
     }
 
     #[test]
