@@ -191,6 +191,7 @@ impl Driver {
                 let idle = Duration::from_millis(ms);
                 self.now += idle;
                 cc.on_idle(self.now, idle);
+                cc.on_window_restart(self.now);
                 // A start of its own time after an idle time: the two do not depend on each other.
                 cc.on_restart(self.now, idle);
                 hear(self.now, Input::Idle(idle));
@@ -320,6 +321,7 @@ pub fn strange_calls(cc: &mut AnyController, mss: u64, calls: &[(u64, u64, u64, 
             };
             cc.on_congestion(now, &event);
             cc.on_idle(now, Duration::from_nanos(b));
+            cc.on_window_restart(now);
         }
         if bit(7) {
             cc.set_window(now, Bytes(c), Bytes(b));

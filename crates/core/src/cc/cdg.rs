@@ -291,7 +291,7 @@ impl CongestionController for Cdg {
         }
     }
 
-    fn on_idle(&mut self, _now: Instant, _idle: Duration) {
+    fn on_window_restart(&mut self, _now: Instant) {
         let window = self.reno.window();
         let law = &mut *self.law;
         law.delays = Delays::default();

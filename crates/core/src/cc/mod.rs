@@ -66,6 +66,9 @@ pub trait CongestionController {
     fn on_congestion(&mut self, now: Instant, event: &Congestion);
     /// The connection sends again after `idle` without sending.
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
+    /// The window begins again after such a pause: [`set_window`](Self::set_window) follows with the restart window (RFC 5681 4.1, RFC 2861;
+    /// Linux: `CA_EVENT_CWND_RESTART`). Not called where a pause leaves the window as it is.
+    fn on_window_restart(&mut self, _now: Instant) {}
     /// Data leaves while nothing is in flight, `idle` after the transmission before it.
     fn on_restart(&mut self, _now: Instant, _idle: Duration) {}
     /// Window validation and restarts set both values; epochs and rounds begin anew.
@@ -437,6 +440,7 @@ registry! {
         fn on_echo(&mut self)(now: Instant, echo: &Echo);
         fn on_congestion(&mut self)(now: Instant, event: &Congestion);
         fn on_idle(&mut self)(now: Instant, idle: Duration);
+        fn on_window_restart(&mut self)(now: Instant);
         fn on_restart(&mut self)(now: Instant, idle: Duration);
         fn set_window(&mut self)(now: Instant, window: Bytes, ssthresh: Bytes);
         fn override_window(&mut self)(now: Instant, window: Bytes, ssthresh: Bytes);

@@ -182,7 +182,7 @@ impl Pair {
     fn pause(&mut self) {
         ff_cdg_restart(&mut self.state, self.window.cwnd, self.delivered);
         let at = self.at();
-        self.core.on_idle(at, Duration::from_secs(1));
+        self.core.on_window_restart(at);
     }
 
     /// Window, threshold, shadow: as the program has them, and as `core` does.

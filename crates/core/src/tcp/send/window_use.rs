@@ -105,6 +105,7 @@ impl Sender {
         let view = self.view(shared);
         let kind = shared.config.window_validation;
         if let Some((window, ssthresh)) = self.usage.after_idle(now, kind, counted, rto, &view) {
+            self.cc.on_window_restart(now);
             self.cc.set_window(now, window, ssthresh);
         }
         if let Some(validation) = self.validation() {

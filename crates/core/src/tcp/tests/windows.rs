@@ -3,6 +3,7 @@
 
 use super::pair::{ISS_A, ISS_B};
 use super::script::{Script, T0, bare};
+use crate::cc::AnyController;
 use crate::packet::{Flags, Segment};
 use crate::tcp::{Config, Connection, DelayedAck, Event, WindowValidation};
 use crate::time::{Duration, Instant};
@@ -34,6 +35,37 @@ fn idle_longer_than_the_rto_returns_to_the_restart_window() {
     assert_eq!(after_idle(WindowValidation::Rfc5681, 1000), (40_000, none, 40));
     assert_eq!(after_idle(WindowValidation::Rfc5681, 1001), (10_000, none, 10));
     assert_eq!(after_idle(WindowValidation::None, 60_000), (40_000, none, 40));
+}
+
+/// CDG forgets gradients and shadow window where the window restarts (docs/design/delay-gradient.md#restart), and not with every pause.
+#[test]
+fn only_a_restart_resets_cdg() {
+    let shadow = |validation, idle| {
+        let mut config = bare();
+        config.congestion_control = "cdg";
+        config.window_validation = validation;
+        let mut script = Script::open(&config, 40);
+        script.write(40);
+        script.at(100).ack(40, &[]);
+        script.at(idle).write(1);
+        match script.connection.sender.as_ref().map(|sender| sender.cc.any()) {
+            Some(AnyController::Cdg(cdg)) => cdg.shadow().get(),
+            _ => unreachable!("the test sets it"),
+        }
+    };
+    // The shadow is that of the start, until a reset raises it to the window.
+    for validation in [WindowValidation::Rfc5681, WindowValidation::Rfc2861] {
+        assert_eq!(shadow(validation, 1000), 10_000, "{validation:?}");
+        assert_eq!(shadow(validation, 1001), 40_000, "{validation:?}");
+    }
+    for validation in [
+        WindowValidation::None,
+        WindowValidation::NewCwv,
+        WindowValidation::NewCwvUnpaced,
+        WindowValidation::NewCwvProbing,
+    ] {
+        assert_eq!(shadow(validation, 60_000), 10_000, "{validation:?}");
+    }
 }
 
 #[test]

@@ -123,6 +123,12 @@ impl Controller {
         self.look();
     }
 
+    /// A restart window follows; see [`CongestionController::on_window_restart`].
+    pub(in crate::tcp) fn on_window_restart(&mut self, now: Instant) {
+        self.any.on_window_restart(now);
+        self.look();
+    }
+
     /// In the controller's place; see [`CongestionController::override_window`].
     pub(in crate::tcp) fn override_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
         self.any.override_window(now, window, ssthresh);
