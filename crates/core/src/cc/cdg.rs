@@ -13,7 +13,8 @@
 //! of the RTT, so that queues of the ACK path do not count; the clock of timestamps is milliseconds, so the smallest gradient is
 //! too. `freeze` leaves out rounds in which the application was the limit. `at_once` is what a program in BPF does, which cannot put
 //! the kernel into CWR. None of the three is in Linux. The handshake's RTT belongs to
-//! the first round where this end opened the connection, as in Linux.
+//! the first round where this end opened the connection, as in Linux. Where New-CWV, which Linux lacks, sets the window, the shadow is at most
+//! that window: NewReno's would be the same.
 //! **Parameters.** `window`, `beta_delay`, `backoff_factor`, `hystart`, `ineffective`, `shadow`, `tolerance` with the defaults of Linux;
 //! `gradient`, `freeze`, `at_once`.
 
@@ -302,6 +303,12 @@ impl CongestionController for Cdg {
         law.backoffs = 0;
         law.shadow = window;
         law.start = Start::default();
+    }
+
+    fn override_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.set_window(now, window, ssthresh);
+        // NewReno would have this window too: it follows from what was used.
+        self.law.shadow = self.law.shadow.min(self.reno.window());
     }
 
     of_reno!(set_window window ssthresh uses_sent phase);

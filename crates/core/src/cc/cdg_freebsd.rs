@@ -10,7 +10,8 @@
 //! **Deviations.** exp is computed for the same 128 steps per G, not read from a table of 15 bits. A round is the connection's
 //! window, where FreeBSD measures one segment of each; its filter for delayed ACKs is that of `cdg`. The window grows only where
 //! it is in use (FreeBSD lets it grow always), and never at a loss: a shadow window above it is a threshold up to which slow
-//! start goes. Recovery is the endpoint's (FreeBSD 10 had no PRR).
+//! start goes. Recovery is the endpoint's (FreeBSD 10 had no PRR). Where New-CWV sets the window, the shadow is at most
+//! that window, as in `cdg`.
 //! **Parameters.** `smoothing`, `beta_delay`, `beta_loss`, `scale`, `consecutive`, `hold`, `alpha_rounds`: FreeBSD's sysctls with their
 //! defaults.
 
@@ -207,6 +208,12 @@ impl CongestionController for CdgFreeBsd {
                 self.reno.on_congestion(now, event);
             }
         }
+    }
+
+    fn override_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.set_window(now, window, ssthresh);
+        // NewReno would have this window too: it follows from what was used.
+        self.law.shadow = self.law.shadow.min(self.reno.window());
     }
 
     of_reno!(set_window window ssthresh uses_sent phase);

@@ -214,6 +214,31 @@ fn after_a_loss_the_shadow_is_at_most_twice_the_window() {
     );
 }
 
+/// Window validation answered a loss with ten of forty segments, as it would answer NewReno's: the next loss halves them.
+#[test]
+fn a_window_that_is_set_after_a_loss_leaves_no_larger_shadow() {
+    for name in ["cdg", "cdg-freebsd"] {
+        let start = Config {
+            initial_window: Bytes(40 * MSS),
+            ..whole()
+        };
+        let mut cc = super::build(name, &start);
+        let shadow = |cc: &AnyController| match cc {
+            AnyController::Cdg(cdg) => cdg.shadow().0 / MSS,
+            AnyController::CdgFreeBsd(cdg) => cdg.shadow().0 / MSS,
+            _ => unreachable!("the test names both"),
+        };
+        assert_eq!(shadow(&cc), 40, "{name}");
+        cc.override_window(Instant::ZERO, Bytes(10 * MSS), Bytes(10 * MSS));
+        assert_eq!((cc.window().0 / MSS, shadow(&cc)), (10, 10), "{name}");
+        cc.on_congestion(Instant::ZERO, &congestion(CongestionKind::Loss, 10));
+        assert_eq!((cc.window().0 / MSS, shadow(&cc)), (5, 5), "{name}");
+        // A larger window gives nothing back.
+        cc.override_window(Instant::ZERO, Bytes(40 * MSS), Bytes(40 * MSS));
+        assert_eq!((cc.window().0 / MSS, shadow(&cc)), (40, 5), "{name}");
+    }
+}
+
 #[test]
 fn back_offs_without_effect_end() {
     let mut cdg = certain();
