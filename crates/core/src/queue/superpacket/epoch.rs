@@ -93,6 +93,10 @@ impl Epoch {
                     .max(SHORTEST)
                     .min(self.longest)
             });
+            // A shorter epoch that would be over by now begins now: it must not end what is promised at this moment.
+            if now.since(self.start) >= self.length {
+                self.start = now;
+            }
         }
         if epochs == 1 { Turn::One } else { Turn::Both }
     }
@@ -174,6 +178,28 @@ mod tests {
         epoch.follower(at(2_900), ms(2));
         epoch.turn(at(60_000));
         assert_eq!(epoch.length(), ms(200), "nothing completed lately");
+    }
+
+    #[test]
+    fn a_shorter_epoch_that_would_be_over_begins_when_it_becomes_shorter() {
+        let us = Duration::from_micros;
+        for (follows, times) in [(Follows::SuperPackets, 4), (Follows::RoundTrips, 2)] {
+            let mut epoch = Epoch::new(us(200_000), follows);
+            epoch.follower(at(10), us(20_000 / times));
+            epoch.round_trip(at(10), us(20_000 / times));
+            assert_eq!(epoch.turn(at(350)), Turn::One);
+            assert_eq!(epoch.length(), us(20_000));
+            assert_eq!(epoch.turn(at(350)), Turn::None, "the same instant");
+            assert_eq!(epoch.begins_after(1), at(370));
+            assert_eq!(epoch.turn(Instant::from_nanos(369_999_999)), Turn::None);
+            assert_eq!(epoch.turn(at(370)), Turn::One);
+            // One that is not over keeps the boundary from which it counts.
+            let mut epoch = Epoch::new(us(200_000), follows);
+            epoch.follower(at(10), us(20_000 / times));
+            epoch.round_trip(at(10), us(20_000 / times));
+            assert_eq!(epoch.turn(at(215)), Turn::One);
+            assert_eq!(epoch.begins_after(1), at(220));
+        }
     }
 
     /// Twice the largest round-trip time (the report, 3.3), of the last one to two minutes (ours).

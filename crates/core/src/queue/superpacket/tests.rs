@@ -652,6 +652,25 @@ fn an_adaptive_epoch_that_quick_super_packets_made_short_learns_of_slow_ones() {
 
 #[test]
 fn a_limit_in_bytes_counts_room_in_packets_of_the_mtu() {
+/// A super-packet of ten packets within 0.1 ms makes the next epoch 1 ms, and the next super-packet comes 150 ms after the end of the long one.
+#[test]
+fn the_super_packet_that_makes_the_epoch_shorter_keeps_its_promises() {
+    let mut rig = Rig::new(&[("adaptive_epoch", Value::Flag(true)), longest(10)]);
+    for (id, from_us, gap_us) in [(1, 10_000, 11), (2, 350_000, 12)] {
+        for number in 0..10 {
+            rig.now = Instant::from_nanos((from_us + number * gap_us) * 1000);
+            let mark = match number {
+                0 => Mark::first(10, id),
+                _ => Mark::follower(10, id),
+            };
+            assert_eq!(rig.offer(0, mark), Ok(()), "packet {number} of {id}");
+            assert!(rig.dequeue().is_some());
+        }
+    }
+    assert_eq!(rig.queue.epoch(), Duration::from_millis(1));
+    assert_eq!(rig.count(QueueEventKind::Expired), 0);
+}
+
     let limit = Limit::Bytes(Bytes(15_000));
     let mut rig = Rig::new(&[("limit", Value::Limit(limit)), longest(4), BY_LENGTH, weight(1.0)]);
     assert_eq!(rig.offer(0, Mark::first(4, 1)), Ok(()));
