@@ -210,6 +210,11 @@ impl State {
         self.dequeue_sparing(now, law, context, pop, |_, _| false)
     }
 
+    /// Whether it is in the drop state; an empty queue never is.
+    pub(super) const fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
     /// As [`State::dequeue`], for queues with packets that must not be dropped: `spare` says whether the packet popped last is one, and
     /// remembers that it would have been dropped. For the control law it was.
     #[inline]

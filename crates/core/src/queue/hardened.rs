@@ -26,7 +26,7 @@
 //! an attack by small firsts pays for itself (with 30000 a second behind a shared port 28.1 % of honest super-packets
 //! stay whole instead of 33.7 %). With a limit in bytes a reserved place counts one MTU. RED looks at
 //! the queue without what is reserved, so that reservations cannot raise the losses of others. A drop that CoDel owes to a
-//! packet that must not be dropped falls on the next first, of whatever flow, and at most one is owed.
+//! packet that must not be dropped falls on the next first, of whatever flow; at most one is owed, and none when the drop state ends.
 //!
 //! **Promises.** Reserved packets never exceed `reserve`, and with those that wait never exceed `limit`; an admitted packet is
 //! never dropped. A source that redeems nothing can waste what it earned: one reserved packet for eight useful ones, at
@@ -97,7 +97,7 @@ enum Aqm {
     CoDel {
         law: Law,
         state: State,
-        /// A drop is owed to a packet that had to be spared.
+        /// A drop is owed to a packet that had to be spared; no longer than the drop state lasts.
         refuse_next_first: bool,
     },
 }
@@ -225,13 +225,18 @@ impl QueueDiscipline for SpH {
                 law,
                 state,
                 refuse_next_first,
-            } => state.dequeue_sparing(now, law, context, pop, |packet, context| {
-                if promised.get() {
-                    *refuse_next_first = true;
-                    context.report(QueueEventKind::Deferred, packet.flow);
-                }
-                promised.get()
-            }),
+            } => {
+                let packet = state.dequeue_sparing(now, law, context, pop, |packet, context| {
+                    if promised.get() {
+                        *refuse_next_first = true;
+                        context.report(QueueEventKind::Deferred, packet.flow);
+                    }
+                    promised.get()
+                });
+                // RFC 8289 5.4: nothing is dropped below the target, or with at most one packet left.
+                *refuse_next_first &= state.is_dropping();
+                packet
+            }
         }
     }
 

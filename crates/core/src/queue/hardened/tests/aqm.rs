@@ -267,3 +267,58 @@ fn codel_marks_or_defers_what_was_promised_and_refuses_a_later_first() {
         assert!(member(&mut bench, 300_000_000, 70));
     }
 }
+
+/// Fifty packets of super-packets that come at once and leave one every 10 ms, until `left` still wait; the last spared one, in ms.
+fn drained_until(bench: &mut Bench<SpH>, begin: u64, left: u32) -> u64 {
+    for number in 0..50 {
+        let mark = if number % 10 == 0 {
+            Mark::first(10, (number / 10) as u16)
+        } else {
+            Mark::follower(10, (number / 10) as u16)
+        };
+        assert!(bench.enqueue(begin * 1_000_000, 0, packet(number / 10, number, mark)));
+    }
+    let mut spared = 0;
+    for now in (begin..).step_by(10).take(50 - left as usize) {
+        assert!(bench.dequeue(now * 1_000_000).is_some());
+        if bench.saw(QueueEventKind::Deferred) {
+            spared = now;
+        }
+    }
+    assert_eq!(bench.queue.backlog().packets, left);
+    spared
+}
+
+/// RFC 8289 5.4: nothing is dropped while at most one packet waits.
+#[test]
+fn a_drop_owed_by_codel_ends_with_an_empty_queue() {
+    let mut bench = Bench::new(hardened("codel"));
+    let spared = drained_until(&mut bench, 9_520, 0);
+    assert!((9_950..=10_010).contains(&spared), "{spared} ms");
+    let minutes_later = 600_000_000_000;
+    for number in 0..10 {
+        let mark = if number == 0 {
+            Mark::first(10, 9)
+        } else {
+            Mark::follower(10, 9)
+        };
+        assert!(bench.enqueue(minutes_later, 0, packet(9, number, mark)));
+        assert!(bench.dequeue(minutes_later).is_some());
+    }
+}
+
+/// RFC 8289 5.4: nothing is dropped while the wait is below the target.
+#[test]
+fn a_drop_owed_by_codel_ends_when_the_wait_is_below_the_target() {
+    let mut bench = Bench::new(hardened("codel"));
+    assert!(drained_until(&mut bench, 0, 20) > 0);
+    for number in 0..4 {
+        assert!(bench.enqueue(300_000_000, 0, packet(8, number, Mark::REGULAR)));
+    }
+    while bench.queue.backlog().packets > 4 {
+        assert!(bench.dequeue(300_000_000).is_some());
+    }
+    assert!(bench.dequeue(301_000_000).is_some());
+    assert_eq!(bench.queue.backlog().packets, 3);
+    assert!(bench.enqueue(301_000_000, 0, packet(9, 0, Mark::first(10, 9))));
+}
