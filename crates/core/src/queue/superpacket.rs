@@ -15,7 +15,8 @@
 //! (the report) or treated as regular. Arithmetic is in whole thousandths of a packet. The key is the flow and the identifier,
 //! the report's is the pair of addresses. The epoch is a parameter, by default 200 ms, or follows the super-packets themselves
 //! (until one is completed it is the longest), or the round-trip times of the handshakes that pass (the report's rule; how a router knows
-//! them, docs/design/super-packets.md#rtt-epoch, is ours). With a limit in bytes, room counts in packets of the link's MTU. The table
+//! them, docs/design/super-packets.md#rtt-epoch, is ours). With a limit in bytes, room counts in packets of the link's MTU, but by the packet's own
+//! length where only its own place is asked for. The table
 //! holds as many entries as promises can be open (docs/design/super-packets.md#i2); with `weight` below 0.07 or `red = "queue"`, where that is
 //! no bound, 16 for each packet of the limit and 256 more, and a first that finds it full is refused.
 //!
@@ -286,11 +287,17 @@ impl SuperPacket {
                 (red.promised, early, marks)
             }
         };
-        let fits = if reserving {
-            // The test with alpha in thousandths (docs/design/super-packets.md#defect-l).
-            WHOLE * free - self.weight * i64::from(self.promises.reserved()) >= WHOLE * needed
+        // The test with alpha in thousandths (docs/design/super-packets.md#defect-l).
+        let asked = if reserving {
+            WHOLE * needed + self.weight * i64::from(self.promises.reserved())
         } else {
-            free > 0
+            WHOLE
+        };
+        // One place is the packet's own: it takes its length, not a whole MTU.
+        let fits = if asked > WHOLE {
+            WHOLE * free >= asked
+        } else {
+            self.limit.admits(self.backlog(), packet.segment.len())
         };
         match (fits, early) {
             (false, _) => Err(DropReason::Full),

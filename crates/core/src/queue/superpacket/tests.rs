@@ -686,6 +686,42 @@ fn the_super_packet_that_makes_the_epoch_shorter_keeps_its_promises() {
     assert_eq!(rig.count(QueueEventKind::BrokenPromise), 0);
 }
 
+}
+
+/// Nine places of the MTU are taken, and 1400 bytes of the tenth are free.
+#[test]
+fn a_limit_in_bytes_takes_what_fits_where_only_the_packet_s_own_place_is_asked_for() {
+    let limit = ("limit", Value::Limit(Limit::Bytes(Bytes(15_000))));
+    let red = ("red", Value::Choice("queue"));
+    let never = ("min_threshold", Value::Number(1000.0));
+    let small = |len| marked(Layout::LOCAL, 0, Mark::REGULAR, len);
+    for settings in [
+        &[limit, BY_LONGEST][..],
+        &[limit, BY_LENGTH],
+        &[limit, longest(1)],
+        &[limit, red, never],
+    ] {
+        let mut rig = Rig::new(settings);
+        for _ in 0..9 {
+            assert_eq!(rig.offer_packet(small(1500)), Ok(()));
+        }
+        assert_eq!(rig.offer_packet(small(100)), Ok(()));
+        assert_eq!(rig.queue.backlog().bytes, Bytes(13_600));
+        assert_eq!(rig.offer_packet(small(1500)), FULL);
+        assert_eq!(rig.offer_packet(small(40)), Ok(()));
+        assert_eq!(rig.offer_packet(small(1361)), FULL);
+        assert_eq!(rig.offer_packet(small(1360)), Ok(()), "to the last byte");
+    }
+    // A promised place is a whole MTU.
+    let mut rig = Rig::new(&[limit, BY_LENGTH, weight(1.0)]);
+    assert_eq!(rig.offer(0, Mark::first(2, 1)), Ok(()));
+    for _ in 0..7 {
+        assert_eq!(rig.offer_packet(small(1500)), Ok(()));
+    }
+    assert_eq!(rig.offer_packet(small(100)), Ok(()));
+    assert_eq!(rig.offer_packet(small(40)), FULL);
+    assert_eq!(rig.offer(0, Mark::follower(2, 1)), Ok(()));
+    assert_eq!(rig.offer_packet(small(40)), Ok(()));
 #[test]
 fn the_filter_lets_a_host_use_its_own_allowance_only() {
     let mut rig = Rig::new(&[("state", Value::Choice("bloom"))]);

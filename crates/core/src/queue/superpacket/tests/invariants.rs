@@ -209,12 +209,17 @@ fn without_super_packets_it_is_drop_tail() {
     for case in 0..20 {
         let mut rng = Rng::from_seed(600 + case);
         let size = 1 + rng.below(100) as u32;
+        let limit = match case % 4 {
+            0 | 1 => Limit::Packets(size),
+            _ => Limit::Bytes(Bytes(1500 + rng.below(150_000))),
+        };
+        let limit = ("limit", Value::Limit(limit));
         // Nothing is reserved for super-packets that nobody sends.
-        let none_expected = [packets(size), longest(1), weight(1.0)];
-        let none_seen = [packets(size), BY_LONGEST, weight(1.0)];
+        let none_expected = [limit, longest(1), weight(1.0)];
+        let none_seen = [limit, BY_LONGEST, weight(1.0)];
         let mut rig = Rig::new(if case % 2 == 0 { &none_expected } else { &none_seen });
         let mut other = Values::defaults(DropTail::PARAMETERS);
-        other.set("limit", packets(size).1).expect("a limit");
+        other.set("limit", limit.1).expect("a limit");
         let link = LinkContext {
             mtu: 1500,
             rate: Rate(1),
