@@ -139,7 +139,7 @@ impl SuperPacket {
         parameter!("adaptive_epoch": Flag = false,
             "Make the epoch four times the longest super-packet of the last one to two seconds, at least 1 ms and at most `epoch` (ours)"),
         parameter!("rtt_epoch": Flag = false,
-            "Make the epoch twice the largest RTT of the last one to two minutes (the report), seen between the SYN of a flow and its next packet (ours), at least 1 ms and at most `epoch`"),
+            "Make the epoch twice the largest RTT of the last one to two minutes (the report), seen between the SYN of a flow and what it sends after the answer (ours), at least 1 ms and at most `epoch`"),
         parameter!("state": Choice(&["table", "bloom"]) = "table",
             "What is remembered: each super-packet, or a Bloom filter of them and a counter for each host (the report, as an idea)"),
         parameter!("filter_bits": Integer(1, 64) = 10,
@@ -324,7 +324,7 @@ impl SuperPacket {
             return;
         }
         let flow = self.hash.flow_fingerprint(context.flows.key(packet.flow));
-        if let Some(rtt) = handshakes.on_packet(now, flow, packet.segment.flags) {
+        if let Some(rtt) = handshakes.on_packet(now, flow, &packet.segment) {
             self.epoch.round_trip(now, rtt);
         }
     }

@@ -11,23 +11,22 @@ use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
-/// 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct Entry<V> {
     fingerprint: u64,
     /// Next in the chain, or next free entry.
     next: u32,
-    value: u32,
+    value: V,
 }
 
-const _: () = assert!(size_of::<Entry>() == 16);
+const _: () = assert!(size_of::<Entry<u32>>() == 16);
 
 /// One generation.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct Table<V = u32> {
     /// First entry of each chain (high half) and the stamp it was written under (low half).
     heads: Vec<u64>,
-    entries: Vec<Entry>,
+    entries: Vec<Entry<V>>,
     stamp: u32,
     /// Entries from here on were never used under this stamp.
     fresh: u32,
@@ -44,8 +43,8 @@ pub(super) struct Place {
     previous: u32,
 }
 
-impl Table {
-    pub(super) fn new(capacity: u32) -> Table {
+impl<V: Copy + Default> Table<V> {
+    pub(super) fn new(capacity: u32) -> Table<V> {
         Table {
             // The capacity is for super-packets of two; with ten packets each an eighth of it is in use. Fewer heads stay in
             // the caches, and chains of super-packets of two have eight entries.
@@ -63,7 +62,7 @@ impl Table {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.heads.len() * size_of::<u64>() + self.entries.len() * size_of::<Entry>()
+        self.heads.len() * size_of::<u64>() + self.entries.len() * size_of::<Entry<V>>()
     }
 
     pub(super) fn clear(&mut self) {
@@ -108,18 +107,18 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn value(&self, place: Place) -> u32 {
+    pub(super) fn value(&self, place: Place) -> V {
         self.entries[place.entry as usize].value
     }
 
     #[inline]
-    pub(super) fn set(&mut self, place: Place, value: u32) {
+    pub(super) fn set(&mut self, place: Place, value: V) {
         self.entries[place.entry as usize].value = value;
     }
 
     /// Adds a fingerprint that is not there. Returns whether there was room.
     #[inline]
-    pub(super) fn insert(&mut self, fingerprint: u64, value: u32) -> bool {
+    pub(super) fn insert(&mut self, fingerprint: u64, value: V) -> bool {
         let entry = if self.free != NONE {
             let entry = self.free;
             self.free = self.entries[entry as usize].next;
@@ -159,7 +158,7 @@ impl Table {
 
     /// Values of all entries, for tests of the invariants.
     #[cfg(test)]
-    pub(super) fn values(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn values(&self) -> impl Iterator<Item = V> + '_ {
         (0..self.heads.len()).flat_map(move |slot| {
             let mut entry = self.head(slot);
             core::iter::from_fn(move || {
