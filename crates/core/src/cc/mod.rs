@@ -67,7 +67,7 @@ pub trait CongestionController {
     /// The connection sends again after `idle` without sending.
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
     /// The window begins again after such a pause: [`set_window`](Self::set_window) follows with the restart window (RFC 5681 4.1, RFC 2861;
-    /// Linux: `CA_EVENT_CWND_RESTART`). Not called where a pause leaves the window as it is.
+    /// Linux: `CA_EVENT_CWND_RESTART`). Not called where pauses never lower the window.
     fn on_window_restart(&mut self, _now: Instant) {}
     /// Data leaves while nothing is in flight, `idle` after the transmission before it.
     fn on_restart(&mut self, _now: Instant, _idle: Duration) {}

@@ -296,7 +296,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .turn_on("FreeBSD: the default; in no Linux kernel (Linux decays: see decay-window-rfc2861). Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.window_validation=rfc5681 (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("decay-window-rfc2861", BurstyFlows, Tcp, &[("tcp.window_validation", Text("rfc2861"))])
-        .document("Halves the window for each RTO of silence and lets it drift to what is used while the application is the limit.", "RFC 2861 (made historic by RFC 7661)")
+        .document("Halves the window for each RTO of silence, as Linux does: little use alone lowers nothing while acknowledgments come.", "RFC 2861 (made historic by RFC 7661)")
         .evidence("Linux's default (ip-sysctl: tcp_slow_start_after_idle).")
         .turn_on("Linux: sysctl net.ipv4.tcp_slow_start_after_idle=1 (the default)"),
     entry("new-cwv", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv"))])

@@ -493,7 +493,7 @@ fn a_reader_that_stops_stops_its_sender_and_memory_stays_little() {
         let receiver = &mut received;
         let (sent, proxy) = with_target(
             111,
-            config,
+            config.clone(),
             move |stream| *receiver = Some(sleeps_then_reads(stream, told)),
             |stream| sends(stream, filled),
         )?;

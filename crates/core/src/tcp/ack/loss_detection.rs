@@ -105,7 +105,7 @@ impl Recovery {
         if config.fack && board.marks.sacked_segments > 0 {
             let spread = board.index_from(highest) as u32;
             if spread > threshold {
-                let upto = if self.tlp_end != 0 {
+                let upto = if self.is_probing() {
                     highest // a probe's SACK shows that everything before it is gone
                 } else {
                     board.ring[(spread - threshold) as usize].seq

@@ -101,11 +101,17 @@ impl Sender {
     /// The last reduction was a mistake: windows and timers are as if it had not been.
     fn undo(&mut self, now: Instant, shared: &mut Shared, rtt: Option<Duration>) {
         if self.recovery.undo_spares_window {
-            // The reduction was for a mark, and stays.
+            // The reduction was for something else, and stays.
+            let event = self.flight_event(CongestionKind::RecoveryEnd);
+            self.cc.on_congestion(now, &event);
+            if self.tempo.is_some() {
+                self.end_nonvalidated(now, shared);
+            }
         } else if self.tempo.is_none() || !self.restore_nonvalidated(now) {
             let event = self.flight_event(CongestionKind::Undo);
             self.cc.on_congestion(now, &event);
         }
+        self.withdraw_announcement(); // Linux `tcp_ecn_withdraw_cwr`
         shared.stats.undos += 1;
         if self.recovery.undo_is_timeout {
             shared.stats.spurious_timeouts += 1;
@@ -156,17 +162,18 @@ impl Sender {
         // In CWR the window is reduced for what was sent before `high_seq`; what was sent later is lost in another window of data
         // (RFC 5681 3.2). Linux finds that out an ACK later: its recovery without a reduction is over at once, and begins again.
         let answered = self.recovery.state == CaState::Cwr && self.una < self.recovery.high_seq;
-        if answered && !self.cc.is_milder_on_marks() {
+        if answered && !(self.recovery.reduced_for_mark && self.cc.is_milder_on_marks()) {
             self.recovery.undo_spares_window = true;
+            self.note_recovery();
         } else {
+            if shared.announces_reductions() {
+                self.announce_reduction();
+            }
             let window = self.cc.window();
             self.shrink(now, shared, CongestionKind::Loss, delivery);
             self.begin_reduction(shared, delivery, window);
         }
-        self.recovery.tlp_end = 0; // RFC 8985 7.1
-        if shared.announces_reductions() {
-            self.announce_reduction(); // RFC 3168 6.1.2: for any reason
-        }
+        self.recovery.answer_probe(); // RFC 8985 7.1
         shared.stats.recoveries += 1;
         shared.count_congestion(now);
         if self.thin.is_some() {
@@ -233,9 +240,13 @@ impl Sender {
             // Decided after this ACK had its turn at the window: the next is the first to reduce it (as in Linux).
             self.recovery.episode.recovery_window = self.recovery.episode.recovery_window.max(window.get());
         }
+        if shared.announces_reductions() {
+            self.announce_reduction(); // RFC 3168 6.1.2: for any reason
+        }
+        self.recovery.reduced_for_mark = kind == CongestionKind::Ecn;
         self.recovery.state = CaState::Cwr;
         self.recovery.high_seq = self.nxt;
-        self.recovery.tlp_end = 0; // the reduction is also for what a probe repaired (Linux `tcp_init_cwnd_reduction`)
+        self.recovery.answer_probe(); // the reduction is also for what a probe repaired (Linux `tcp_init_cwnd_reduction`)
         shared.stats.window_reductions += 1;
         shared.count_congestion(now);
     }
@@ -246,9 +257,6 @@ impl Sender {
         let free = matches!(self.recovery.state, CaState::Open | CaState::Disorder);
         if free && (delivery.advanced || delivery.delivered > 0) && self.una >= self.recovery.high_seq {
             self.enter_cwr(now, shared, CongestionKind::Ecn, delivery);
-            if shared.announces_reductions() {
-                self.announce_reduction();
-            }
         }
     }
 
@@ -294,9 +302,12 @@ impl Sender {
             CaState::Open | CaState::Disorder | CaState::Loss => {}
         }
         // RFC 8985 6.2 step 4: of fast recovery and of that from a timeout.
-        if matches!(self.recovery.state, CaState::Recovery | CaState::Loss)
-            && let Some(rack) = &mut self.recovery.rack
-        {
+        let repaired = match self.recovery.state {
+            CaState::Recovery => true,
+            CaState::Loss => self.recovery.undo_is_timeout,
+            CaState::Open | CaState::Disorder | CaState::Cwr => false,
+        };
+        if repaired && let Some(rack) = &mut self.recovery.rack {
             rack.on_recovery_end();
         }
         if self.recovery.state != CaState::Disorder {

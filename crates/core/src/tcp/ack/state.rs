@@ -24,8 +24,10 @@ pub(in crate::tcp) struct Recovery {
     pub(super) high_seq: u64,
     /// Blank until something is lost or marked.
     pub(super) episode: Lazy<Episode>,
-    /// End of the outstanding loss probe; 0: none.
+    /// End of the last loss probe, as long as something may follow from it; 0: nothing.
     pub(super) tlp_end: u64,
+    /// What it repaired is answered: nothing but a report of its redundancy counts any more.
+    pub(super) tlp_answered: bool,
     pub(super) tlp_is_retrans: bool,
     /// A probe was in vain: acknowledgments come later than the samples had shown.
     pub(super) probed_in_vain: bool,
@@ -57,6 +59,8 @@ pub(in crate::tcp) struct Recovery {
     pub(super) undo_is_timeout: bool,
     /// The window was reduced for something else than the losses of that episode.
     pub(super) undo_spares_window: bool,
+    /// The last reduction without a recovery was for a mark.
+    pub(super) reduced_for_mark: bool,
     pub(super) rack: Option<Box<Rack>>,
     pub(super) sack1: Option<Box<Sack1>>,
 }
@@ -102,6 +106,7 @@ impl Recovery {
             high_seq: 0,
             episode: Lazy::default(),
             tlp_end: 0,
+            tlp_answered: false,
             tlp_is_retrans: false,
             probed_in_vain: false,
             unsampled: false,
@@ -119,6 +124,7 @@ impl Recovery {
             rescued: false,
             undo_is_timeout: false,
             undo_spares_window: false,
+            reduced_for_mark: false,
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),
             sack1: Sack1::new(config, shared.sack),
         }
@@ -286,9 +292,15 @@ impl Recovery {
         self.high_seq = nxt;
         self.episode.recover = nxt;
         self.episode.undo_marker = 0;
+        self.undo_is_timeout = false;
         self.frto = 0;
         self.tlp_end = 0;
         self.begin_retransmitting(una);
+    }
+
+    /// What a probe repaired is answered.
+    pub(in crate::tcp) fn answer_probe(&mut self) {
+        self.tlp_answered = true;
     }
 
     /// Recovery begins: forget the last one's retransmission marks.

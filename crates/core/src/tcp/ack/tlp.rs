@@ -21,11 +21,17 @@ impl Recovery {
     pub(in crate::tcp) fn on_probe(&mut self, nxt: u64, is_retransmission: bool) {
         self.tlp_is_retrans = is_retransmission;
         self.tlp_end = nxt;
+        self.tlp_answered = false;
         self.unsampled = true;
     }
 
+    /// Whether a probe is out whose outcome counts.
+    pub(super) const fn is_probing(&self) -> bool {
+        self.tlp_end != 0 && !self.tlp_answered
+    }
+
     /// Whether nothing is known to be lost, and no probe is out. `QUIET`: nothing was lost or sent as a probe. RFC 8985 7.3 asks that a
-    /// sample was taken since the last one.
+    /// sample was taken since the last one, or since the start.
     #[inline(always)]
     pub(super) fn may_probe<const QUIET: bool>(&self, shared: &Shared, board: &Scoreboard) -> bool {
         let permitted = match self.state {
@@ -35,8 +41,8 @@ impl Recovery {
         };
         let nothing_known = || {
             board.marks.sacked_segments == 0
-                && self.tlp_end == 0
-                && !(self.unsampled && shared.config.probe_needs_sample)
+                && !self.is_probing()
+                && !(shared.config.probe_needs_sample && (self.unsampled || shared.rtt.srtt().is_none()))
         };
         permitted && (QUIET || nothing_known())
     }
@@ -94,7 +100,11 @@ impl Recovery {
         if self.tlp_end == 0 || ack < self.tlp_end {
             return false;
         }
-        if !self.tlp_is_retrans {
+        if self.tlp_answered {
+            if ack > self.tlp_end {
+                self.tlp_end = 0;
+            }
+        } else if !self.tlp_is_retrans {
             self.tlp_end = 0; // new data was the probe
         } else if ack > self.tlp_end {
             self.tlp_end = 0; // the probe repaired a loss: one reduction
@@ -108,7 +118,7 @@ impl Recovery {
     /// A duplicate acknowledgment of everything came: of a peer that sends no D-SACK, it is of the probe.
     #[cold]
     pub(in crate::tcp) fn on_duplicate_of_all(&mut self, shared: &mut Shared, ack: u64) {
-        if self.tlp_end == ack && self.tlp_is_retrans {
+        if self.tlp_end == ack && self.tlp_is_retrans && self.is_probing() {
             self.on_redundant_probe(shared);
         }
     }

@@ -133,7 +133,7 @@ choice! {
         None = "none",
         /// Idle longer than the RTO: back to the restart window (RFC 5681 4.1).
         Rfc5681 = "rfc5681",
-        /// Halve per idle RTO, and drift to what is used when application-limited (RFC 2861; Linux).
+        /// Halve per idle RTO; little use lowers it only where no acknowledgment comes for an RTO (RFC 2861 as in Linux).
         Rfc2861 = "rfc2861",
         /// The window stays, losses are answered by what was used of it, bursts are paced (RFC 7661).
         NewCwv = "newcwv",

@@ -350,7 +350,11 @@ impl Connection {
             if PREDICTED && (self.shared.fast.acks() || sender.recovery.state() == CaState::Open) {
                 self.shared.fast = self.fast_path();
             }
-        } else if segment.payload == 0 && ack == sender.nxt && !window_changed {
+        } else if segment.payload == 0
+            && ack == sender.nxt
+            && !window_changed
+            && (PREDICTED || !segment.flags.contains(Flags::FIN))
+        {
             sender.recovery.on_duplicate_of_all(&mut self.shared, ack);
         }
         if advanced {

@@ -501,6 +501,11 @@ impl Sender {
         self.cwr_pending = true;
     }
 
+    /// The reduction was a mistake.
+    pub(in crate::tcp) fn withdraw_announcement(&mut self) {
+        self.cwr_pending = false;
+    }
+
     /// Timers after new data left: RFC 6298 5.1, RFC 8985 7.2.
     #[inline(always)]
     fn after_transmit<const QUIET: bool>(&mut self, now: Instant, shared: &mut Shared) {

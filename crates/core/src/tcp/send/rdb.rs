@@ -159,7 +159,12 @@ impl Bundler {
             0 => Duration::ZERO,
             1 => gap,
             // No pause does more than double it: what follows one is not spaced for that.
-            _ => self.interval.mul_div(7, 8) + gap.min(self.interval.saturating_mul(8)).mul_div(1, 8),
+            _ => {
+                self.interval.mul_div(7, 8)
+                    + gap
+                        .min(self.interval.max(LEAST_MEAN).saturating_mul(8))
+                        .mul_div(1, 8)
+            }
         };
         self.segments = self.segments.saturating_add(1);
         self.last_at = now;
@@ -314,6 +319,9 @@ pub(super) const ENOUGH: u8 = 3;
 
 /// RFC 4828 4.3: no packets closer than this.
 pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Segments that leave at the same moment do not make the mean nothing for good.
+const LEAST_MEAN: Duration = Duration::from_millis(1);
 
 /// Every segment is lost. So fine that the mean of what is long past becomes nothing, although it is a whole number.
 const ALL_LOST: u32 = 1 << 24;

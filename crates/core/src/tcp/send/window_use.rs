@@ -138,6 +138,7 @@ impl Sender {
             && self.validation().is_some()
         {
             self.finish_episode(now, shared);
+            self.recovery.answer_probe();
         }
         if self.recovery.state() != CaState::Open {
             return;
@@ -168,6 +169,13 @@ impl Sender {
             self.cc.override_window(now, half, half);
         }
         answer.is_some()
+    }
+
+    /// A recovery begins in the round trip of an earlier reduction, which is its answer.
+    pub(in crate::tcp) fn note_recovery(&mut self) {
+        if let Some(validation) = self.validation() {
+            validation.on_recovery_begin();
+        }
     }
 
     /// A segment that left at `sent_at` leaves again.

@@ -417,7 +417,23 @@ fn a_pause_does_not_space_what_follows_it() {
     );
 }
 
-/// A probe in vain is no loss: ACKs that the receiver delays by 200 ms, an RTT of 40, so each write but the last of a pair is probed.
+/// Two segments that leave together make the mean interval nothing; a write every 30 ms after them is spaced all the same.
+#[test]
+fn two_segments_at_once_are_not_the_interval_for_good() {
+    let rdb = Rdb { spaced: true, ..ALL };
+    let mut pair = pair(&config(Some(rdb)), 100, 60);
+    pair.write_at(at(0), End::A, 100);
+    pair.write_at(at(0), End::A, 100);
+    for index in 1..100 {
+        pair.write_at(at(index * 30), End::A, 100);
+    }
+    while pair.now < at(4000) && pair.step() {}
+    let bundles = pair.a.stats().rdb_packets;
+    assert!(bundles > 60, "{bundles}");
+}
+
+/// A probe in vain is no loss: every acknowledgment is 100 ms late, beyond the probe's timeout of about two RTTs of 40 ms, until SRTT has
+/// followed.
 #[test]
 fn probes_in_vain_are_no_losses() {
     let rdb = Rdb {

@@ -278,6 +278,11 @@ impl Validation {
         Some(at_least_a_segment(view, used / 2))
     }
 
+    /// A recovery begins that an earlier reduction answers: pipeACK is undefined after it.
+    pub(in crate::tcp) fn on_recovery_begin(&mut self) {
+        self.answering = true;
+    }
+
     /// A segment that left at `sent_at` leaves again.
     pub(in crate::tcp) fn on_lost_again(&mut self, sent_at: Instant, weight: u64) {
         if let Some(episode) = &mut self.episode

@@ -4,7 +4,7 @@
 //!
 //! **Source.** RFC 5681 4.1 and RFC 2861 for idle time; application-limited decay and the meaning of "window-limited" as in
 //! Linux (`tcp_cwnd_validate`).
-//! **Deviations.** As in Linux, an acknowledgment that may raise the window begins RFC 2861's measure of use anew (3.2 does not say so;
+//! **Deviations.** As in Linux, an acknowledgment that may raise the window begins RFC 2861's period of little use anew (3.2 does not say so;
 //! `tcp_cong_avoid` sets `snd_cwnd_stamp`). So a window of which little is used stays as it is as long as acknowledgments come, and
 //! only a pause lowers it: `conformance/idle` has the script, which Linux 6.18 passes.
 
@@ -21,8 +21,9 @@ pub(in crate::tcp) struct Usage {
     /// Most in flight in the current window.
     max_out: u64,
     usage_seq: u64,
-    /// Most in flight since `window_stamp` (RFC 2861).
+    /// Most in flight since the window was last the limit, or lowered (RFC 2861).
     used: u64,
+    /// Since when little is used, at the earliest.
     window_stamp: Instant,
 }
 
@@ -90,7 +91,7 @@ impl Usage {
         }
     }
 
-    /// An acknowledgment that may raise the window, or the end of a reduction: what was used is measured from here on.
+    /// An acknowledgment that may raise the window, or the end of a reduction: a period of little use begins here at the earliest.
     #[inline(always)]
     pub(in crate::tcp) fn touch(&mut self, now: Instant) {
         self.window_stamp = now;
