@@ -107,11 +107,13 @@ impl Sender {
             if self.tempo.is_some() {
                 self.end_nonvalidated(now, shared);
             }
-        } else if self.tempo.is_none() || !self.restore_nonvalidated(now) {
-            let event = self.flight_event(CongestionKind::Undo);
-            self.cc.on_congestion(now, &event);
+        } else {
+            self.withdraw_announcement(); // Linux `tcp_ecn_withdraw_cwr`
+            if self.tempo.is_none() || !self.restore_nonvalidated(now) {
+                let event = self.flight_event(CongestionKind::Undo);
+                self.cc.on_congestion(now, &event);
+            }
         }
-        self.withdraw_announcement(); // Linux `tcp_ecn_withdraw_cwr`
         shared.stats.undos += 1;
         if self.recovery.undo_is_timeout {
             shared.stats.spurious_timeouts += 1;

@@ -64,6 +64,13 @@ fn a_mistaken_recovery_after_a_mark_does_not_take_the_answer_to_the_mark_back() 
     assert_eq!(script.connection.stats().undos, 1);
     assert_eq!(script.ssthresh(), 20_000);
     assert!(script.cwnd() <= 20_000, "{}", script.cwnd());
+    // Nothing new has left since the mark: its CWR is still due.
+    script.connection.write(
+        script.now,
+        crate::units::Bytes(1000),
+        crate::tcp::WriteFlags::default(),
+    );
+    assert!(script.drain()[0].flags.contains(Flags::CWR));
 }
 
 /// RFC 3168 6.1.2: CWR stands on the first new segment after a reduction for whatever reason, and on no other.

@@ -52,6 +52,15 @@ fn config(with: With, delayed: u64) -> Config {
     config
 }
 
+/// The probe of the draft, or RACK-TLP; the timeout is a second at least.
+fn probing(base: TailLossProbe) -> Config {
+    let mut config = config(With::Probe, 0);
+    config.tail_loss_probe = base;
+    config.rack = base == TailLossProbe::Rfc8985;
+    config.rto.min = ms(1000);
+    config
+}
+
 /// Two ends 50 ms apart, with SRTT 100 ms and a window of ten segments.
 fn path(config: &Config) -> Pair {
     Pair::established(config, ms(50), ms(100), 10 * MSS, MSS as u32)
@@ -334,11 +343,7 @@ fn a_probe_when_only_acknowledgments_were_lost() {
 #[test]
 fn a_probe_that_repaired_a_loss_costs_one_reduction_once_more_is_acknowledged() {
     for base in [TailLossProbe::Draft, TailLossProbe::Rfc8985] {
-        let mut config = config(With::Probe, 0);
-        config.tail_loss_probe = base;
-        config.rack = base == TailLossProbe::Rfc8985;
-        config.rto.min = ms(1000);
-        let mut pair = path(&config);
+        let mut pair = path(&probing(base));
         pair.lose(End::A, 9..10);
         pair.write_at(Instant::ZERO, End::A, 10 * MSS);
         let (_, stats) = again(&mut pair, 1000);
@@ -362,11 +367,7 @@ fn a_probe_that_repaired_a_loss_costs_one_reduction_once_more_is_acknowledged() 
 #[test]
 fn the_recovery_that_a_probe_began_is_the_only_answer_to_the_loss() {
     for base in [TailLossProbe::Draft, TailLossProbe::Rfc8985] {
-        let mut config = config(With::Probe, 0);
-        config.tail_loss_probe = base;
-        config.rack = base == TailLossProbe::Rfc8985;
-        config.rto.min = ms(1000);
-        let mut pair = path(&config);
+        let mut pair = path(&probing(base));
         pair.lose(End::A, 8..10);
         pair.write_at(Instant::ZERO, End::A, 10 * MSS);
         pair.write_at(at(1100), End::A, 5 * MSS);
@@ -432,10 +433,7 @@ fn no_probe_before_a_sample_that_is_younger_than_the_last() {
 #[test]
 fn a_bare_duplicate_after_everything_was_acknowledged_ends_the_probe() {
     for base in [TailLossProbe::Draft, TailLossProbe::Rfc8985] {
-        let mut config = config(With::Probe, 0);
-        config.tail_loss_probe = base;
-        config.rack = base == TailLossProbe::Rfc8985;
-        config.rto.min = ms(1000);
+        let mut config = probing(base);
         config.dsack = false;
         let mut pair = path(&config);
         // It would come at 100 and comes after the probe, which leaves at 350 (RFC 8985: 400).
