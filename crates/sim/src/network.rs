@@ -22,11 +22,13 @@ use fleetfoot_core::ring::Ring;
 use fleetfoot_core::time::{Duration, Instant};
 
 mod crowd;
+mod early;
 mod junction;
 mod meter;
 mod passing;
 mod slab;
 
+use early::Early;
 pub(crate) use meter::Meter;
 use meter::Tap;
 pub(crate) use slab::Slab;
@@ -73,8 +75,8 @@ pub(crate) struct Network {
     pub(crate) dropped: u32,
     /// What was done to the number of packets in the network and is not reported yet.
     pub(crate) notices: Vec<Notice>,
-    /// FIFO links at whose end the first packet has no event: it may come ahead of time.
-    pub(crate) early: Vec<u32>,
+    /// FIFO links at whose end the first packet may come ahead of time.
+    pub(crate) early: Early,
     /// The shortest delay of a FIFO link whose packets may be taken ahead of time. What is taken happens later than this after
     /// its packet entered the FIFO link, so arrivals up to then need not wait for it (docs/design/engine.md#ahead).
     pub(crate) lookahead: Duration,
@@ -94,6 +96,8 @@ pub(crate) struct Network {
     calendar: Option<Box<Calendar<InFlight>>>,
     /// What comes to endpoints is gathered, and hosts take nothing ahead of time: see [`Network::gather_ends`].
     gathers_ends: bool,
+    /// What comes off a wire, because its host did not take it ahead of time, is gathered.
+    pub(crate) gathers_wires: bool,
     /// FIFO links on whose wires packets stand that have come to them and not gone through yet.
     pub(crate) entered: Vec<u32>,
     pub(crate) mode: Mode,
@@ -214,6 +218,8 @@ pub(crate) struct Due {
 pub(crate) enum What {
     /// This packet has come to the end of its path, over the link that the key names.
     Packet(u32),
+    /// The first packet on the wire of the link that the key names has come to the end of its path.
+    OnWire,
     /// The timer that the key names.
     Timer,
     /// A packet of this flow left the network, or was added to it: a notice waits for its turn.
@@ -254,7 +260,7 @@ impl Network {
             hops: Vec::new(),
             dropped: 0,
             notices: Vec::new(),
-            early: Vec::new(),
+            early: Early::default(),
             lookahead: Duration::ZERO,
             junctions: Vec::new(),
             batch: vec![PacketOnWire::default(); LARGEST_BATCH],
@@ -263,6 +269,7 @@ impl Network {
             fates: Vec::new(),
             calendar: None,
             gathers_ends: false,
+            gathers_wires: false,
             entered: Vec::new(),
             mode,
             window,

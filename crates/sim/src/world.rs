@@ -251,10 +251,11 @@ impl<'a, O: Observer> World<'a, O> {
         }
         let last = end - Duration::from_nanos(1);
         // The drain ends with the event that completes the last flow.
-        if !drain && self.gathers() {
+        if !drain && self.may_gather() {
             return self.run_gathering(last, progress);
         }
         self.hosts.network.gather_ends(false);
+        self.hosts.network.gathers_wires = false;
         loop {
             if self.hosts.network.next_arrival().is_some() {
                 let most = match self.hosts.network.mode {

@@ -38,24 +38,11 @@ impl<O: Observer> Hosts<'_, O> {
         }
     }
 
-    /// A packet of `flow` was delivered at the end of `link` when it was due: those behind it may have waited for no more than
-    /// that.
-    #[inline]
-    pub(crate) fn go_on_ahead(&mut self, link: u32, flow: FlowId) {
-        let slot = &self.slots[(flow.0 >> 1) as usize];
-        let end = &slot.ends[(1 ^ flow.0 & 1) as usize];
-        let lonely = self.armed[end.node.0 as usize] == u32::from(end.is_armed());
-        if slot.endless && lonely && !self.network.links[link as usize].wire.is_empty() {
-            self.network.queue.set_arrival(link, Instant::FAR_FUTURE);
-            self.network.early.push(link);
-        }
-    }
-
     /// Reads what the endpoints need that are next, unless so many were looked at that another is. How many are then, without the
     /// next.
     #[inline(never)]
     fn look_at_early(&self, looked_at: usize) -> usize {
-        let early = &self.network.early;
+        let early = self.network.early.next();
         if looked_at > 0 || early.len() < 2 {
             return looked_at.saturating_sub(1);
         }

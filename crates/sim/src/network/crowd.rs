@@ -65,7 +65,7 @@ impl Network {
         wire.push_back(waiting);
         if first {
             if next == END_AT_ONCE {
-                self.early.push(link);
+                self.early.push(link, waiting.size);
             } else {
                 self.queue.set_arrival(link, waiting.at);
             }
@@ -180,6 +180,13 @@ impl Network {
         let (index, now) = self.queue.arrival(number);
         passed.events += 1;
         passed.now = now;
+        if self.gathers_wires {
+            self.queue.set_arrival(index, Instant::FAR_FUTURE);
+            let key = EventKey::new(now, EventKind::Arrival, index, 0);
+            let what = What::OnWire;
+            self.due.push(Due { key, what });
+            return;
+        }
         let LinkSlot { body, wire, .. } = &mut self.links[index as usize];
         if matches!(body, Body::Link(_)) {
             passed.at_end = self.on_link(packets, observer, index, now);

@@ -204,7 +204,7 @@ impl Network {
                 wire.push_back(PacketOnWire { place, ..waiting });
                 if first {
                     if next == END_AT_ONCE {
-                        self.early.push(index);
+                        self.early.push(index, size);
                     } else {
                         self.queue.set_arrival(index, at);
                     }

@@ -109,7 +109,7 @@ impl Network {
         wire.extend(&leaving[..taken]);
         if first && let Some(head) = wire.front() {
             if next == END_AT_ONCE {
-                self.early.push(index);
+                self.early.push(index, head.size);
             } else {
                 self.queue.set_arrival(index, head.at);
             }
@@ -176,7 +176,7 @@ impl Network {
             && let Some(head) = at.wire.front()
         {
             if self.hops[head.place as usize] == END_AT_ONCE {
-                self.early.push(index);
+                self.early.push(index, head.size);
             } else {
                 self.queue.set_arrival(index, head.at);
             }
@@ -322,7 +322,7 @@ impl Network {
                 at.wire.push_back(waiting);
                 if first {
                     if next == END_AT_ONCE {
-                        self.early.push(index);
+                        self.early.push(index, size);
                     } else {
                         self.queue.set_arrival(index, arrival);
                     }
@@ -470,9 +470,11 @@ impl Network {
         }
         observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
         // Those behind it may have waited for no more than this one.
-        if self.hops[place as usize] == END_AT_ONCE && !self.links[index as usize].wire.is_empty() {
+        if self.hops[place as usize] == END_AT_ONCE
+            && let Some(next) = self.links[index as usize].wire.front()
+        {
             self.queue.set_arrival(index, Instant::FAR_FUTURE);
-            self.early.push(index);
+            self.early.push(index, next.size);
         }
         Some((index, id))
     }

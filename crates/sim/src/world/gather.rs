@@ -4,10 +4,15 @@
 //! Where nothing that an endpoint does reaches anybody sooner than the shortest delay of a link ([`Network::gathers`]), the network may
 //! go on by that much while what concerns endpoints waits: packets at the end of their path, timers, and the fate of packets
 //! elsewhere. Then it is handed out in the one order of events, and the state of the next endpoints is read together, so that the
-//! memory works on many of them at a time.
+//! memory works on many of them at a time. The code of the network and that of the endpoints, which are together larger than the
+//! first cache, take turns less often, too.
 //!
-//! What is handed out may cause events (a timer, an application) before what is still to be handed out: they come first. Observers
-//! would see the network ahead of the endpoints, so this is done only while nobody watches.
+//! Where hosts have one connection each, packets at the end of their path are not gathered: the hosts take them ahead of time, when
+//! the network has gone on.
+//!
+//! What is handed out may cause events (a timer, an application) before what is still to be handed out: they come first, and so does
+//! what a host did not take ahead of time. Observers would see the network ahead of the endpoints, so this is done only while nobody
+//! watches.
 //!
 //! [`Network::gathers`]: crate::network::Network::gathers
 
@@ -22,25 +27,34 @@ use fleetfoot_core::tcp::Connection;
 use fleetfoot_core::time::Instant;
 
 impl<O: Observer> World<'_, O> {
-    /// Whether what concerns endpoints is gathered: if it may be, and hosts have several connections. A connection that is alone at its
-    /// host takes packets ahead of time.
-    pub(super) fn gathers(&self) -> bool {
+    /// Whether what concerns endpoints may be gathered.
+    pub(super) fn may_gather(&self) -> bool {
         let hosts = &self.hosts;
-        let may = O::DEAF && hosts.network.gathers && hosts.interfaces.is_empty() && !hosts.delays;
+        O::DEAF && hosts.network.gathers && hosts.interfaces.is_empty() && !hosts.delays
+    }
+
+    /// Whether hosts have several connections. A connection that is alone at its host takes packets ahead of time.
+    fn hosts_are_shared(&self) -> bool {
+        let spec = self.hosts.spec;
         let connections = |group: &GroupSpec| {
             let each = group.spread == PairPolicy::Each;
             let times = if each { group.pairs.len() } else { 1 };
             group.traffic.members(each).unwrap_or(0) as usize * times
         };
-        may && hosts.spec.groups.iter().map(connections).sum::<usize>() > hosts.spec.nodes.len()
+        spec.groups.iter().map(connections).sum::<usize>() > spec.nodes.len()
     }
 
     /// Processes every event up to `last`.
     pub(super) fn run_gathering(&mut self, last: Instant, progress: Progress<'_>) -> Part {
-        self.hosts.network.gather_ends(true);
+        let shared = self.hosts_are_shared();
+        self.hosts.network.gather_ends(shared);
+        self.hosts.network.gathers_wires = true;
         loop {
             let before = self.events;
             if let Some(latest) = self.gather(last) {
+                if !self.hosts.network.early.is_empty() {
+                    self.hosts.run_ahead(&mut self.apps);
+                }
                 self.hand_out();
                 self.hosts.now = self.hosts.now.max(latest);
             } else if let Some(key) = self.hosts.network.pop_until(last) {
@@ -123,18 +137,11 @@ impl<O: Observer> World<'_, O> {
                 std::hint::black_box(self.hosts.look_at(next));
                 looked_at += next.len();
             }
-            while let Some(caused) = self.hosts.network.queue.pop_other_before(key) {
-                self.on_event(caused);
-                self.events += 1;
-                self.take_notices();
-            }
+            self.go_on_to(key);
             self.hosts.now = key.at();
             match what {
-                What::Packet(packet) => {
-                    let flow = self.hosts.packets.get(packet).flow;
-                    self.on_delivery(key.place(), key.at(), packet);
-                    self.hosts.go_on_ahead(key.place(), flow);
-                }
+                What::Packet(packet) => self.on_delivery(key.place(), key.at(), packet),
+                What::OnWire => self.take_off_wire(key),
                 What::Timer => self.hosts.on_timer(&mut self.apps, key),
                 What::Notice(_) => self.hosts.network.notices.extend(fate.next()),
             }
@@ -144,6 +151,46 @@ impl<O: Observer> World<'_, O> {
         fates.clear();
         self.hosts.network.due = due;
         self.hosts.network.fates = fates;
+    }
+
+    /// Does what comes before `key`: what was caused meanwhile, and what hosts did not take ahead of time.
+    #[inline]
+    fn go_on_to(&mut self, key: EventKey) {
+        loop {
+            let queue = &mut self.hosts.network.queue;
+            let (first, at) = queue.first_arrival();
+            if at <= key.at() {
+                let arrival = EventKey::new(at, EventKind::Arrival, queue.arrival(first).0, 0);
+                if arrival < key && queue.next_other().is_none_or(|other| arrival < other) {
+                    queue.set_arrival(arrival.place(), Instant::FAR_FUTURE);
+                    self.hosts.now = at;
+                    self.take_off_wire(arrival);
+                    self.events += 1;
+                    self.take_notices();
+                    continue;
+                }
+            }
+            let Some(caused) = queue.pop_other_before(key) else {
+                return;
+            };
+            self.on_event(caused);
+            self.events += 1;
+            self.take_notices();
+        }
+    }
+
+    /// The first packet on a wire reaches the host that did not take it ahead of time.
+    fn take_off_wire(&mut self, key: EventKey) {
+        let link = key.place();
+        let Some(waiting) = self.hosts.network.links[link as usize].wire.pop_front() else {
+            return;
+        };
+        debug_assert_eq!(waiting.at, key.at(), "nobody took it");
+        self.on_delivery(link, key.at(), waiting.packet);
+        if let Some(next) = self.hosts.network.links[link as usize].wire.front() {
+            self.hosts.network.early.push(link, next.size);
+            self.hosts.run_ahead(&mut self.apps);
+        }
     }
 
     #[inline]
@@ -167,6 +214,11 @@ impl<O: Observer> Hosts<'_, O> {
                     let packet = self.packets.get(packet);
                     read ^= u64::from(packet.segment.ack.0) ^ u64::from(packet.segment.tsecr);
                     FlowId(packet.flow.0 ^ 1)
+                }
+                What::OnWire => {
+                    let link = &self.network.links[due.key.place() as usize];
+                    let first = link.wire.front().map(|first| self.packets.get(first.packet));
+                    FlowId(first.map_or(u32::MAX, |packet| packet.flow.0 ^ 1))
                 }
                 What::Timer => FlowId(due.key.endpoint().1),
                 What::Notice(flow) => flow,
