@@ -15,7 +15,9 @@
 //! changes nothing; beyond 4096 in a row (a minute with a stalled packet) the rest are skipped. PIE is always active (RFC 8033
 //! 5.3, switching on at a third of the buffer, is optional). The delay by time stamps is the wait of the packet that left
 //! last, and 0 when it left nothing behind, as Linux takes it. The limit is tested before the early drop, and every drop
-//! or mark resets the sum of probabilities (Linux). Linux's 2 % more above 250 ms is not in the RFC and not here.
+//! or mark resets the sum of probabilities (Linux). By the drain rate, the packet at whose departure a measurement begins is not
+//! counted in it, since its transmission lies before that: so in Linux, but for its first measurement; a measurement that took no time goes on.
+//! Linux's 2 % more above 250 ms is not in the RFC and not here.
 
 use super::LinkContext;
 use super::fifo::Fifo;
@@ -111,6 +113,11 @@ impl Pie {
     pub fn probability(&self) -> f64 {
         self.state.drop_prob
     }
+
+    /// Average time in which 16384 B leave, seconds, with `delay = "rate"`; 0 before the first measurement.
+    pub fn drain_time(&self) -> f64 {
+        self.state.avg_dq_time
+    }
 }
 
 impl QueueDiscipline for Pie {
@@ -187,7 +194,7 @@ pub(super) struct State {
     qdelay_old: Duration,
     burst_allowance: Duration,
     next_update: Instant,
-    /// Since when departures are measured and how many bytes have left since, during a measurement.
+    /// The departure with which a measurement began, and the bytes that have left after it.
     measurement: Option<(Instant, u64)>,
     /// Average time in which [`DQ_THRESHOLD`] bytes leave, seconds; 0 before the first measurement.
     avg_dq_time: f64,
@@ -340,22 +347,21 @@ impl State {
             };
             return;
         }
+        if let Some((start, count)) = &mut self.measurement {
+            *count += u64::from(packet.segment.len());
+            let dq_time = now.since(*start).as_secs_f64();
+            if *count >= DQ_THRESHOLD && dq_time > 0.0 {
+                let weight = DQ_THRESHOLD as f64 / 65_536.0;
+                self.avg_dq_time = if self.avg_dq_time == 0.0 {
+                    dq_time
+                } else {
+                    dq_time * weight + self.avg_dq_time * (1.0 - weight)
+                };
+                self.measurement = None;
+            }
+        }
         if self.measurement.is_none() && left >= DQ_THRESHOLD {
             self.measurement = Some((now, 0));
-        }
-        let Some((start, count)) = &mut self.measurement else {
-            return;
-        };
-        *count += u64::from(packet.segment.len());
-        if *count >= DQ_THRESHOLD {
-            let dq_time = now.since(*start).as_secs_f64();
-            let weight = DQ_THRESHOLD as f64 / 65_536.0;
-            self.avg_dq_time = if self.avg_dq_time == 0.0 {
-                dq_time
-            } else {
-                dq_time * weight + self.avg_dq_time * (1.0 - weight)
-            };
-            self.measurement = None;
         }
     }
 }

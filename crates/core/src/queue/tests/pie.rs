@@ -131,14 +131,10 @@ impl PieOracle {
         let (arrived, number, len) = self.queue.pop_front()?;
         let left = self.byte_length();
         if self.by_rate {
-            if !self.in_measurement && left >= 16384 {
-                self.in_measurement = true;
-                self.measurement_start = now;
-                self.dq_count = 0;
-            }
+            // Appendix B of the RFC with the order of Linux's steady state: what left is counted, then a cycle starts.
             if self.in_measurement {
                 self.dq_count += len;
-                if self.dq_count >= 16384 {
+                if self.dq_count >= 16384 && now > self.measurement_start {
                     let dq_time = (now - self.measurement_start) as f64 / 1e9;
                     if self.avg_dq_time == 0.0 {
                         self.avg_dq_time = dq_time;
@@ -147,6 +143,11 @@ impl PieOracle {
                     }
                     self.in_measurement = false;
                 }
+            }
+            if !self.in_measurement && left >= 16384 {
+                self.in_measurement = true;
+                self.measurement_start = now;
+                self.dq_count = 0;
             }
         } else {
             self.current_qdelay = if left == 0 {
@@ -238,6 +239,84 @@ fn pie_moves_as_worked_out_by_hand_from_rfc_8033() {
     assert!((first - 1.922_6e-5).abs() < 1e-9);
     let second = first + (0.125 * 0.030 + 1.25 * 0.015) / 128.0;
     assert!((seen[2] - second).abs() < 1e-12, "{seen:?}");
+}
+
+/// Time in which 16384 B leave, ns, as PIE measures it, after `packets` of `len` bytes have left a line of 10 Mbit/s that never idles.
+fn drain_ns(len: u32, packets: u64) -> f64 {
+    let mut bench = Bench::new(
+        pie(|values| values.set("delay", Value::Choice("rate")).expect("a choice")),
+        flows(1),
+        Limit::Unlimited,
+    );
+    for number in 0..packets as u32 + 50 {
+        bench.enqueue(Instant::ZERO, packet(0, number, len, 0));
+    }
+    for number in 0..packets {
+        bench.dequeue(Instant::from_nanos(number * u64::from(len) * 800));
+    }
+    bench.queue.drain_time() * 1e9
+}
+
+/// A byte takes 800 ns. A cycle begins when a packet has left and counts those that leave after it.
+#[test]
+fn the_drain_rate_is_that_of_the_line_whatever_the_size_of_packets() {
+    for (len, packets_of_a_cycle) in [(1500, 11), (9000, 2), (16_384, 1), (19_500, 1)] {
+        let expected = f64::from(packets_of_a_cycle * len * 800);
+        for cycles in [1, 5] {
+            let measured = drain_ns(len, u64::from(1 + cycles * packets_of_a_cycle));
+            assert!(
+                (measured - expected).abs() < 1.0,
+                "{len} B: {measured} ns, not {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn packets_that_leave_at_one_instant_measure_nothing() {
+    let mut bench = Bench::new(
+        pie(|values| values.set("delay", Value::Choice("rate")).expect("a choice")),
+        flows(1),
+        Limit::Unlimited,
+    );
+    for number in 0..60 {
+        bench.enqueue(Instant::ZERO, packet(0, number, 1500, 0));
+    }
+    // 1 + 20 packets at once: no time has passed, so the cycle goes on. One more after 1.2 ms ends it with 21 packets.
+    for _ in 0..21 {
+        bench.dequeue(Instant::ZERO);
+    }
+    assert_eq!(bench.queue.drain_time(), 0.0);
+    bench.dequeue(Instant::from_micros(1200));
+    assert!((bench.queue.drain_time() - 0.0012).abs() < 1e-12);
+}
+
+/// 19,500 B take 15.6 ms; they arrive every 10 ms. PIE has to see the queue and to hold it.
+#[test]
+fn pie_by_rate_drops_large_packets() {
+    let mut bench = Bench::new(
+        pie(|values| values.set("delay", Value::Choice("rate")).expect("a choice")),
+        flows(1),
+        Limit::Unlimited,
+    );
+    let mut next_departure = 0;
+    for number in 0..3000_u64 {
+        while next_departure <= number * 10_000 {
+            bench.dequeue(Instant::from_micros(next_departure));
+            next_departure += 15_600;
+        }
+        bench.enqueue(
+            Instant::from_micros(number * 10_000),
+            packet(0, number as u32, 19_500, 0),
+        );
+    }
+    let dropped = bench
+        .log
+        .iter()
+        .filter(|(_, _, reason)| *reason == DropReason::Early)
+        .count();
+    assert!(dropped > 500, "{dropped} of 3000, of which the line carries 1923");
+    assert!(bench.queue.backlog().packets < 100, "{:?}", bench.queue.backlog());
 }
 
 #[test]
