@@ -6,7 +6,7 @@ use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
 use fleetfoot_core::parameter::{ParameterKind, Value, Values};
 use fleetfoot_core::queue::{AnyQueue, Limit, LinkContext, QueueContext, QueueDiscipline};
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::time::Instant;
+use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 
 #[derive(Arbitrary, Debug)]
@@ -82,6 +82,8 @@ fn play(input: &Input) {
     let link = LinkContext {
         mtu: 1500,
         rate: Rate(10_000_000),
+        framing: 0,
+        delay: Duration::ZERO,
         seed: input.seed,
     };
     let mut queue = AnyQueue::build(entry.name, &values, &link).expect("an entry of the registry");

@@ -85,6 +85,8 @@ impl LinkConfig {
         LinkContext {
             mtu: self.mtu,
             rate: self.rate.mean(),
+            framing: self.framing,
+            delay: self.delay,
             seed,
         }
     }

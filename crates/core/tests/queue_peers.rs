@@ -48,6 +48,8 @@ fn build(schedule: &Schedule, details: &'static str) -> AnyQueue {
     let link = LinkContext {
         mtu: schedule.mtu,
         rate: Rate(schedule.rate),
+        framing: 0,
+        delay: Duration::ZERO,
         seed: 1,
     };
     AnyQueue::build(schedule.queue, &values, &link).expect("a registered queue")

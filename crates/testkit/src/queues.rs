@@ -6,7 +6,7 @@ use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
 use fleetfoot_core::queue::{DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEvent};
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::time::Instant;
+use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Rate;
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -15,6 +15,8 @@ use std::vec::Vec;
 pub const LINK: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(10_000_000),
+    framing: 0,
+    delay: Duration::ZERO,
     seed: 7,
 };
 

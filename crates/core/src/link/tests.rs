@@ -31,6 +31,8 @@ fn drop_tail(limit: Limit) -> DropTail {
         &LinkContext {
             mtu: 1500,
             rate: Rate(1),
+            framing: 0,
+            delay: Duration::ZERO,
             seed: 1,
         },
     )

@@ -1,6 +1,6 @@
 //! HULL's phantom queue: marks what would wait if the link were a little slower than it is.
 //!
-//! A counter grows by every packet that leaves and drains at `drain` of the link's rate, as a queue in front of a link of that
+//! A counter grows by every packet that leaves, framing included, and drains at `drain` of the link's rate, as a queue in front of a link of that
 //! rate would. A packet that leaves while the counter is above `threshold` is marked. Senders that answer marks keep the
 //! link below that rate, so that hardly anything waits in the queue itself, which is drop-tail.
 //!
@@ -37,6 +37,8 @@ pub struct Hull {
     packets: Fifo,
     /// Rate at which the counter drains, bit/s.
     drain: u64,
+    /// Bytes that the link adds to each packet: its rate carries them, too.
+    framing: u32,
     /// Above this the packet that leaves is marked, in parts of a bit.
     threshold: u128,
     /// What would wait, in parts of a bit, at the time `latest`.
@@ -63,6 +65,7 @@ impl Hull {
             limit: values.limit("limit"),
             packets: Fifo::new(),
             drain: libm::round(link.rate.bps() as f64 * share) as u64,
+            framing: link.framing,
             threshold: u128::from(threshold) * 8 * PER_BIT,
             level: 0,
             latest: Instant::ZERO,
@@ -87,7 +90,8 @@ impl QueueDiscipline for Hull {
         let now = self.latest.max(now);
         let drained = u128::from(self.drain) * u128::from(now.since(self.latest).as_nanos());
         self.latest = now;
-        self.level = self.level.saturating_sub(drained) + u128::from(packet.segment.len()) * 8 * PER_BIT;
+        let bytes = u128::from(packet.segment.len()) + u128::from(self.framing);
+        self.level = self.level.saturating_sub(drained) + bytes * 8 * PER_BIT;
         if self.level > self.threshold && packet.segment.ecn_capable() {
             packet.segment.set_ecn(Ecn::Ce);
             context.report(QueueEventKind::Marked, packet.flow);

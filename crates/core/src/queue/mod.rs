@@ -360,8 +360,12 @@ impl Limit {
 pub struct LinkContext {
     /// Largest packet at layer 3, bytes.
     pub mtu: u32,
-    /// Rate of the link.
+    /// Rate of the link, which carries `framing` beside each packet.
     pub rate: Rate,
+    /// Bytes that the link adds to each packet at layer 3.
+    pub framing: u32,
+    /// Propagation delay of the link.
+    pub delay: Duration,
     /// Seed of the discipline's own random stream and hash keys.
     pub seed: u64,
 }

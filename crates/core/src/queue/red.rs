@@ -80,7 +80,7 @@ impl Red {
         parameter!("max_probability": Number(0.0, 1.0) = 0.1,
             "Drop probability at `max_threshold` (ns-2: 0.1; the paper: 0.02)"),
         parameter!("weight": Number(0.0, 1.0) = auto,
-            "Weight of a new sample in the average; by default 1 - exp(-1 / packets of mean size per second) (ns-2; the paper: 0.002)"),
+            "Weight of a new sample in the average; by default 1 - exp(-1 / (packets of mean size in ten RTTs)), where the RTT is three times the link's delay and a packet's time, but at least 100 ms (ns-2; the paper: 0.002)"),
         parameter!("gentle": Flag = true,
             "Raise the probability to 1 at twice `max_threshold` instead of at once (ns-2: on)"),
         parameter!("byte_mode": Flag = false,
@@ -134,7 +134,7 @@ impl EarlyDrop {
             max_probability: config.max_probability,
             weight: config
                 .weight
-                .unwrap_or_else(|| -libm::expm1(-1.0 / packets_per_second.max(1e-9))),
+                .unwrap_or_else(|| automatic_weight(link.delay.as_secs_f64(), packets_per_second)),
             gentle: config.gentle,
             byte_mode: config.byte_mode,
             mean_packet: config.mean_packet,
@@ -214,6 +214,13 @@ impl EarlyDrop {
         }
         chosen
     }
+}
+
+/// The weight that ns-2.35 takes with its default `q_weight_` = -1, of a link with this delay in seconds.
+fn automatic_weight(delay_s: f64, packets_per_second: f64) -> f64 {
+    let packets_per_second = packets_per_second.max(1e-9);
+    let rtt = (3.0 * (delay_s + 1.0 / packets_per_second)).max(0.1);
+    -libm::expm1(-1.0 / (10.0 * rtt * packets_per_second))
 }
 
 impl QueueDiscipline for Red {

@@ -15,7 +15,7 @@ use fleetfoot_core::queue::{FavourTail, Limit, LinkContext, QueueContext, QueueD
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::time::Instant;
+use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 use std::collections::VecDeque;
 
@@ -93,6 +93,8 @@ fn adversary(run: u64, calls: u64, worst: &mut Worst) {
     let link = LinkContext {
         mtu: 1500,
         rate: Rate::from_bps(1_000_000),
+        framing: 0,
+        delay: Duration::ZERO,
         seed: run,
     };
     let mut queue = FavourTail::new(&values, &link);

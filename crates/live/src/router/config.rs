@@ -4,6 +4,7 @@ use crate::ring::Format;
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::plugin::Plugins;
 use fleetfoot_core::queue::{AnyQueue, LinkContext};
+use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
 use std::net::{IpAddr, SocketAddr};
 
@@ -76,6 +77,8 @@ impl Queue {
         let context = LinkContext {
             mtu,
             rate: rate.unwrap_or(NOMINAL),
+            framing: 0,
+            delay: Duration::ZERO,
             seed,
         };
         AnyQueue::build_among(self.plugins.queues, self.name, &self.values, &context)

@@ -98,6 +98,8 @@ fn build(name: &str, active: u32) -> AnyQueue {
     let link = LinkContext {
         mtu: 1500,
         rate: Rate::from_bps(100_000_000_000),
+        framing: 0,
+        delay: Duration::ZERO,
         seed: 1,
     };
     AnyQueue::build(name, &values, &link).expect("an entry of the registry")

@@ -24,6 +24,8 @@ const OPERATIONS: u32 = 150_000;
 const LINK: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(1_000_000),
+    framing: 0,
+    delay: Duration::ZERO,
     seed: 11,
 };
 

@@ -13,6 +13,8 @@ use alloc::vec::Vec;
 const LINK: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(1_000_000_000),
+    framing: 0,
+    delay: Duration::ZERO,
     seed: 1,
 };
 

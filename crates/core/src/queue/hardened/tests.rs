@@ -26,6 +26,8 @@ use oracle::{Constants, Fate, Oracle};
 const LINK: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(1_000_000_000),
+    framing: 0,
+    delay: Duration::ZERO,
     seed: 7,
 };
 

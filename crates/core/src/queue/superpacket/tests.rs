@@ -63,6 +63,8 @@ impl Rig {
         let link = LinkContext {
             mtu: 1500,
             rate: Rate(100_000_000),
+            framing: 0,
+            delay: Duration::ZERO,
             seed: 3,
         };
         let mut flows = FlowTable::new();

@@ -46,6 +46,23 @@ fn at_the_drain_or_below_nothing_is_marked() {
     assert_eq!(marked(1600, &faster)[0], 101);
 }
 
+/// The line carries `len` bytes and their framing in the same time, so the counter has to grow by both. Worked out by hand: 576 B with 38 B
+/// of framing take 491.2 us, in which 491.2 B drain; so after packet n the counter is 614 + 122.8 n.
+#[test]
+fn the_framing_of_the_line_fills_the_counter_too() {
+    let framed = LinkContext { framing: 38, ..LINK };
+    let mut values = Values::defaults(Hull::PARAMETERS);
+    values.set("drain", Value::Number(0.8)).expect("a share");
+    let mut bench = Bench::new(Hull::new(&values, &framed), flows(1), Limit::Packets(1000));
+    let first_mark = (0..100).find(|&number| {
+        let now = Instant::from_nanos(u64::from(number) * 491_200);
+        bench.enqueue(now, packet(0, number, 576, Ecn::Ect0 as u8));
+        bench.dequeue(now).expect("it waits").segment.ecn() == Ecn::Ce
+    });
+    // 614 + 122.8 x 43 = 5894.4, 614 + 122.8 x 44 = 6017.2.
+    assert_eq!(first_mark, Some(44));
+}
+
 #[test]
 fn a_pause_empties_the_counter_and_no_more() {
     // 3000 B at once; after 5 ms nothing is left, and no credit for the rest of the pause either.

@@ -466,3 +466,29 @@ proptest! {
         prop_assert!(load < 1.3 || dropped > 0, "nothing was dropped: the trace says nothing");
     }
 }
+
+/// ns-2.35 with its default `q_weight_` = -1, worked out by hand: 10 Mbit/s are 1250 packets of 1000 B per second. With 10 ms the RTT is taken
+/// for 100 ms, and the weight is 1 - exp(-1 / 1250); with 200 ms it is 3 (200 ms + 0.8 ms) = 602.4 ms, and 1 - exp(-1 / 7530).
+#[test]
+fn the_automatic_weight_of_red_is_that_of_a_path_of_three_link_delays() {
+    for (delay_ms, weight) in [(10, 7.996_801e-4), (32, 7.996_801e-4), (200, 1.327_933e-4)] {
+        let link = LinkContext {
+            delay: Duration::from_millis(delay_ms),
+            ..LINK
+        };
+        let mut bench = Bench::new(
+            Red::new(&Values::defaults(Red::PARAMETERS), &link),
+            flows(1),
+            Limit::Packets(1000),
+        );
+        // The first finds an empty queue. The second finds one packet, so the average is the weight.
+        for number in 0..2 {
+            bench.enqueue(Instant::ZERO, packet(0, number, 1000, 0));
+        }
+        let average = bench.queue.average();
+        assert!(
+            (average / weight - 1.0).abs() < 1e-6,
+            "{delay_ms} ms: {average}, not {weight}"
+        );
+    }
+}

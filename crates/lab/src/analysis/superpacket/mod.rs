@@ -35,6 +35,8 @@ impl Rig {
         let link = LinkContext {
             mtu: 1500,
             rate: RATE,
+            framing: 0,
+            delay: Duration::ZERO,
             seed: 1,
         };
         let mut table = FlowTable::new();

@@ -223,6 +223,8 @@ fn without_super_packets_it_is_drop_tail() {
         let link = LinkContext {
             mtu: 1500,
             rate: Rate(1),
+            framing: 0,
+            delay: Duration::ZERO,
             seed: 0,
         };
         let mut drop_tail = DropTail::new(&other, &link);
