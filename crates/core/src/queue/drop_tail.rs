@@ -2,7 +2,8 @@
 //!
 //! **Source.** docs/design/queues.md#tail-packets and #tail-bytes. With a limit in bytes a large packet is refused while smaller
 //! ones still enter.
-//! **Deviations.** `ns2_compat` copies ns-2.35, which drops when `len + 1 >= limit`: a limit of 50 holds 49 waiting.
+//! **Deviations.** `ns2_compat` copies ns-2.35, which drops when `len + 1 >= limit`: a limit of 50 holds 49 waiting. With a limit in bytes
+//! it drops when the bytes that wait and those of the packet are the limit or more.
 
 use super::fifo::Fifo;
 use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
@@ -26,13 +27,13 @@ impl DropTail {
         parameter!("limit": Limit = Limit::Packets(1000),
             "What may wait, not counting the packet being sent (Linux's default device queue holds 1000)"),
         parameter!("ns2_compat": Flag = false,
-            "Hold one packet less, as ns-2.35 does (it drops when length + 1 >= limit)"),
+            "Hold one packet less, or one byte less with a limit in bytes, as ns-2.35 does (it drops when length + 1 >= limit)"),
     ];
 
     /// An empty queue.
     pub fn new(values: &Values, link: &LinkContext) -> DropTail {
         let limit = match values.limit("limit") {
-            Limit::Packets(limit) if values.flag("ns2_compat") => Limit::Packets(limit.saturating_sub(1)),
+            limit if values.flag("ns2_compat") => limit.as_in_ns2(),
             limit => limit,
         };
         DropTail {

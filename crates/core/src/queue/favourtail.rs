@@ -82,7 +82,7 @@ impl FavourTail {
     pub const PARAMETERS: &'static [Parameter] = &[
         parameter!("limit": Limit = Limit::Packets(1000),
             "What may wait in both parts together, not counting the packet being sent (as drop-tail; the slides: 50 packets)"),
-        parameter!("ns2_compat": Flag = false, "Hold one packet less, as ns-2.35's drop-tail does"),
+        parameter!("ns2_compat": Flag = false, "Hold one packet less, or one byte less with a limit in bytes, as ns-2.35's drop-tail does"),
         parameter!("count_in_service": Flag = false,
             "A flow whose packet is being sent has a packet here (ns-2's queues do not see it)"),
         parameter!("push_out": Flag = false,
@@ -101,7 +101,7 @@ impl FavourTail {
     pub fn new(values: &Values, link: &LinkContext) -> FavourTail {
         let mtu = link.mtu.max(1);
         let limit = match values.limit("limit") {
-            Limit::Packets(limit) if values.flag("ns2_compat") => Limit::Packets(limit.saturating_sub(1)),
+            limit if values.flag("ns2_compat") => limit.as_in_ns2(),
             limit => limit,
         };
         let packets = match limit {

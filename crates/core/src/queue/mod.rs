@@ -337,6 +337,15 @@ impl Limit {
         }
     }
 
+    /// What ns-2.35's drop-tail holds with this limit: it drops a packet with which the limit would be reached.
+    const fn as_in_ns2(self) -> Limit {
+        match self {
+            Limit::Packets(limit) => Limit::Packets(limit.saturating_sub(1)),
+            Limit::Bytes(limit) => Limit::Bytes(Bytes(limit.0.saturating_sub(1))),
+            Limit::Unlimited => Limit::Unlimited,
+        }
+    }
+
     /// Time in which a link of `rate` sends what fills it and one packet of `mtu` bytes before that.
     fn longest_wait(self, mtu: u32, rate: Rate) -> Option<Duration> {
         let bits = u128::from(self.bytes(mtu)?.0 + u64::from(mtu)) * 8;

@@ -192,6 +192,29 @@ fn drop_tail_of_three_holds_three_and_two_as_ns2_does() {
     }
 }
 
+/// DropTail::enque of ns-2.35 drops if the bytes that wait and those of the packet are the limit or more.
+#[test]
+fn ns2_holds_a_byte_less_than_its_limit_in_bytes() {
+    let limit = Limit::Bytes(Bytes(3000));
+    for name in ["drop-tail", "favourtail"] {
+        for (ns2, refused) in [(false, vec![]), (true, vec![1])] {
+            let entry = AnyQueue::entry(name).expect("an entry of the registry");
+            let mut values = Values::defaults(entry.parameters);
+            values.set("limit", Value::Limit(limit)).expect("a limit");
+            values.set("ns2_compat", Value::Flag(ns2)).expect("a flag");
+            let queue = AnyQueue::build(name, &values, &LINK).expect("an entry of the registry");
+            let mut bench = Bench::new(queue, flows(1), limit);
+            bench.enqueue(Instant::ZERO, packet(0, 0, 1500, 0));
+            bench.enqueue(Instant::ZERO, packet(0, 1, 1500, 0));
+            if ns2 {
+                bench.enqueue(Instant::ZERO, packet(0, 2, 1499, 0));
+            }
+            let dropped: Vec<u32> = bench.log.iter().filter_map(|(number, _, _)| *number).collect();
+            assert_eq!(dropped, refused, "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_byte_limit_refuses_the_large_and_takes_the_small() {
     let limit = Limit::Bytes(Bytes(3000));

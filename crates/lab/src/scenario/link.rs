@@ -219,6 +219,16 @@ pub(super) fn queue(field: &Field, wire: Wire<'_>) -> Result<(&'static str, Valu
                     "a queue with `ns2_compat` holds one packet less than its limit, so this one holds none";
                 return Err(Error::at(place, &path, problem).help(place, "at least \"2 packets\""));
             }
+            Limit::Bytes(bytes)
+                if bytes == Bytes(u64::from(mtu)) && has("ns2_compat") && values.flag("ns2_compat") =>
+            {
+                let problem = format!(
+                    "a queue with `ns2_compat` holds one byte less than its limit, so this one holds no packet of this link (mtu {mtu})"
+                );
+                return Err(
+                    Error::at(place, &path, problem).help(place, format!("at least \"{} B\"", mtu + 1))
+                );
+            }
             Limit::Bytes(_) | Limit::Packets(_) | Limit::Unlimited => {}
         }
     }

@@ -178,7 +178,7 @@ impl Queue<'_> {
     fn drop_tail(&self) -> Discipline {
         let less = u64::from(self.flag("ns2_compat"));
         let arguments = match self.link.queue_values.limit("limit") {
-            Limit::Bytes(bytes) => format!("bfifo limit {}", bytes.0),
+            Limit::Bytes(bytes) => format!("bfifo limit {}", bytes.0.saturating_sub(less).max(1)),
             Limit::Packets(_) | Limit::Unlimited => {
                 format!("pfifo limit {}", self.packets().saturating_sub(less).max(1))
             }
