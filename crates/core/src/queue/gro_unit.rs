@@ -6,11 +6,14 @@
 //!
 //! **Source.** docs/design/queues.md#gro; what merges: Linux 6.x `tcp_gro_receive` and `inet_gro_receive` (same flow, next sequence
 //! number, equal acknowledgment, window, flags, options, TTL, traffic class and DF; identification fixed or counting up; a
-//! shorter segment, PSH or FIN completes the unit), units of at most 65,535 bytes, at most eight open at once.
+//! shorter segment, PSH or FIN completes the unit), units of at most 65,535 bytes; `dev_gro_receive`: eight lists of open units by the
+//! flow's hash (GRO_HASH_BUCKETS), each with at most eight (MAX_GRO_SKBS), of which the oldest makes room.
+//!
 //! **Deviations.** A poll is a time, `hold`, from the first segment of a unit. The limit counts the segments of a unit, so that
 //! it is comparable with the other queues; a Linux queue with a limit in packets counts a merged frame once. Open units count as
 //! waiting. A unit that found no room is dropped to its last segment within `hold`.
 
+use super::hash::HashKey;
 use super::store::{PacketList, PacketPool};
 use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, work};
 use crate::flow::FlowId;
@@ -19,8 +22,12 @@ use crate::parameter;
 use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
+use alloc::vec;
+use alloc::vec::Vec;
 
-/// Units that can be open (MAX_GRO_SKBS of Linux).
+/// Lists of open units (GRO_HASH_BUCKETS of Linux).
+const LISTS: usize = 8;
+/// Units that can be open in a list (MAX_GRO_SKBS of Linux).
 const OPEN: usize = 8;
 
 /// A drop-tail queue of merged frames.
@@ -32,10 +39,19 @@ pub struct GroUnit {
     pool: PacketPool,
     /// Complete units.
     queue: PacketList,
-    /// Open units, the oldest first.
-    units: [Unit; OPEN],
-    open: usize,
+    key: HashKey,
+    /// Open units by the hash of their flow.
+    lists: Vec<OpenUnits>,
+    /// Units that were opened so far.
+    opened: u64,
     latest: Instant,
+}
+
+/// A list of open units, the oldest first.
+#[derive(Clone, Copy, Debug)]
+struct OpenUnits {
+    units: [Unit; OPEN],
+    len: usize,
 }
 
 /// Segments of one flow that are being merged.
@@ -43,6 +59,8 @@ pub struct GroUnit {
 struct Unit {
     flow: FlowId,
     packets: PacketList,
+    /// How many were opened before it.
+    number: u64,
     /// Complete from here on.
     until: Instant,
     /// Payload of the first segment: no later one may be longer.
@@ -60,6 +78,7 @@ impl Unit {
         Unit {
             flow: FlowId(0),
             packets: PacketList::EMPTY,
+            number: 0,
             until: Instant::ZERO,
             size: 0,
             newest: Segment::default(),
@@ -88,39 +107,62 @@ impl GroUnit {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, _link: &LinkContext) -> GroUnit {
+    pub fn new(values: &Values, link: &LinkContext) -> GroUnit {
         GroUnit {
             limit: values.limit("limit"),
             hold: values.duration("hold").unwrap_or(Duration::from_micros(50)),
             unit_bytes: values.bytes("unit").map_or(65_535, |bytes| bytes.0),
             pool: PacketPool::new(),
             queue: PacketList::EMPTY,
-            units: [Unit::none(); OPEN],
-            open: 0,
+            key: HashKey::new(link.seed),
+            lists: vec![
+                OpenUnits {
+                    units: [Unit::none(); OPEN],
+                    len: 0,
+                };
+                LISTS
+            ],
+            opened: 0,
             latest: Instant::ZERO,
         }
     }
 
+    /// The list of a flow's open unit: by the low bits of its hash.
+    fn list(&self, flow: FlowId, context: &QueueContext<'_>) -> usize {
+        let fingerprint = self.key.flow_fingerprint(context.flows.key(flow));
+        (fingerprint % LISTS as u64) as usize
+    }
+
     /// Queues an open unit and forgets it.
-    fn complete(&mut self, index: usize) {
+    fn complete(&mut self, list: usize, index: usize) {
         work::step();
-        self.pool.append(&mut self.queue, &mut self.units[index].packets);
-        self.units.copy_within(index + 1..self.open, index);
-        self.open -= 1;
+        let list = &mut self.lists[list];
+        self.pool.append(&mut self.queue, &mut list.units[index].packets);
+        list.units.copy_within(index + 1..list.len, index);
+        list.len -= 1;
+    }
+
+    /// The list with the oldest of all open units. All last equally long, so it is the next one whose time is over.
+    fn oldest(&self) -> Option<usize> {
+        (0..LISTS)
+            .filter(|&list| self.lists[list].len > 0)
+            .min_by_key(|&list| self.lists[list].units[0].number)
     }
 
     /// Completes the units whose time is over.
     fn expire(&mut self, now: Instant) {
-        while self.open > 0 && self.units[0].until <= now {
-            self.complete(0);
+        while let Some(list) = self.oldest()
+            && self.lists[list].units[0].until <= now
+        {
+            self.complete(list, 0);
         }
     }
 
     /// Adds `packet` to an open unit, or drops it with all of the unit.
-    fn add(&mut self, index: usize, packet: Packet, context: &mut QueueContext<'_>) {
+    fn add(&mut self, list: usize, index: usize, packet: Packet, context: &mut QueueContext<'_>) {
         let len = packet.segment.len();
         let fits = self.limit.admits(self.pool.total(), len);
-        let unit = &mut self.units[index];
+        let unit = &mut self.lists[list].units[index];
         unit.newest = packet.segment;
         unit.bytes += u64::from(packet.segment.payload);
         if fits && !unit.dropped {
@@ -134,9 +176,9 @@ impl GroUnit {
             context.drops.push((packet, DropReason::Full));
         }
         // tcp_gro_receive: a short segment and some control bits complete the unit.
-        let unit = &self.units[index];
+        let unit = &self.lists[list].units[index];
         if packet.segment.payload < unit.size || packet.segment.flags.intersects(COMPLETES) {
-            self.complete(index);
+            self.complete(list, index);
         }
     }
 }
@@ -167,13 +209,14 @@ impl QueueDiscipline for GroUnit {
         let now = self.latest;
         self.expire(now);
         let segment = packet.segment;
-        let unit = (0..self.open).find(|&index| self.units[index].flow == packet.flow);
-        if let Some(index) = unit {
-            if self.units[index].continues(&segment, self.unit_bytes) {
-                self.add(index, packet, context);
+        let list = self.list(packet.flow, context);
+        let OpenUnits { units, len } = &self.lists[list];
+        if let Some(index) = units[..*len].iter().position(|unit| unit.flow == packet.flow) {
+            if units[index].continues(&segment, self.unit_bytes) {
+                self.add(list, index, packet, context);
                 return;
             }
-            self.complete(index);
+            self.complete(list, index);
         }
         if segment.kind() != Kind::Tcp || !segment.is_data() || segment.flags.intersects(NEVER) {
             // Passed on as it is.
@@ -184,27 +227,31 @@ impl QueueDiscipline for GroUnit {
             }
             return;
         }
-        if self.open == OPEN {
-            self.complete(0);
+        if self.lists[list].len == OPEN {
+            self.complete(list, 0);
         }
-        let index = self.open;
-        self.open += 1;
-        self.units[index] = Unit {
+        let index = self.lists[list].len;
+        self.lists[list].len += 1;
+        self.lists[list].units[index] = Unit {
             flow: packet.flow,
+            number: self.opened,
             until: now.saturating_add(self.hold),
             size: segment.payload,
             bytes: u64::from(segment.overhead),
             ..Unit::none()
         };
-        self.add(index, packet, context);
+        self.opened += 1;
+        self.add(list, index, packet, context);
     }
 
     fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         self.latest = self.latest.max(now);
         self.expire(self.latest);
         // An idle link takes what is there: the poll has ended.
-        while self.queue.packets == 0 && self.open > 0 {
-            self.complete(0);
+        while self.queue.packets == 0
+            && let Some(list) = self.oldest()
+        {
+            self.complete(list, 0);
         }
         self.pool.pop(&mut self.queue)
     }

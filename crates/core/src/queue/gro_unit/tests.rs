@@ -1,7 +1,7 @@
 //! Hand-worked units, and drop-tail where nothing merges.
 
 use super::*;
-use crate::flow::FlowTable;
+use crate::flow::{FlowKey, FlowTable, HostId};
 use crate::packet::BufId;
 use crate::parameter::Value;
 use crate::queue::{DropTail, QueueEvent};
@@ -18,6 +18,23 @@ const LINK: LinkContext = LinkContext {
     seed: 1,
 };
 
+/// Flows that the table of the tests knows.
+const FLOWS: u32 = 400;
+
+fn table() -> FlowTable {
+    let mut flows = FlowTable::new();
+    for port in 0..FLOWS {
+        flows.push(FlowKey {
+            source: HostId(1),
+            destination: HostId(2),
+            source_port: port as u16,
+            destination_port: 80,
+            protocol: 6,
+        });
+    }
+    flows
+}
+
 struct Rig<Q> {
     queue: Q,
     flows: FlowTable,
@@ -30,7 +47,7 @@ impl<Q: QueueDiscipline> Rig<Q> {
     fn new(queue: Q) -> Rig<Q> {
         Rig {
             queue,
-            flows: FlowTable::new(),
+            flows: table(),
             drops: Vec::new(),
             events: Vec::new(),
             now: Instant::ZERO,
@@ -206,13 +223,79 @@ fn a_unit_ends_at_64_kb_at_push_and_with_the_poll() {
     rig.now += Duration::from_micros(48);
     let _ = rig.offer(segment(0, 1));
     assert_eq!(rig.drain(), [(0, 0), (1, 0), (0, 1)]);
-    // A ninth open unit completes the oldest.
-    let mut rig = self::rig(100, 10_000);
-    for flow in 0..9 {
+}
+
+/// Linux's dev_gro_receive keeps open units in eight lists by the flow's hash, each with up to eight.
+#[test]
+fn a_ninth_open_unit_of_a_list_completes_the_oldest_of_that_list() {
+    let mut rig = rig(1000, 10_000);
+    let list = |flow| HashKey::new(LINK.seed).flow_fingerprint(rig.flows.key(FlowId(flow))) % 8;
+    let nine: Vec<u32> = (0..FLOWS).filter(|&flow| list(flow) == 3).take(9).collect();
+    let other = (0..FLOWS)
+        .find(|&flow| list(flow) == 5)
+        .expect("hundreds of flows");
+    let _ = rig.offer(segment(other, 0));
+    for &flow in &nine {
         let _ = rig.offer(segment(flow, 0));
     }
-    let _ = rig.offer(segment(0, 1));
-    assert_eq!(rig.drain()[..2], [(0, 0), (1, 0)]);
+    for flow in [other, nine[0], nine[1]] {
+        let _ = rig.offer(segment(flow, 1));
+    }
+    // The unit of nine[0] was completed by nine[8], and its next segment is a new unit that completed nine[1]'s, and so on.
+    let expected = [
+        (nine[0], 0),
+        (nine[1], 0),
+        (nine[2], 0),
+        (other, 0),
+        (other, 1),
+        (nine[3], 0),
+    ];
+    assert_eq!(rig.drain()[..6], expected);
+}
+
+/// 40 flows take turns with three segments each: all merge unless more than eight share a list, and nobody's order suffers.
+#[test]
+fn forty_interleaved_flows_merge_where_their_lists_have_room() {
+    let mut rig = rig(1000, 10_000);
+    let list = |flow| HashKey::new(LINK.seed).flow_fingerprint(rig.flows.key(FlowId(flow))) % 8;
+    let mut of_list = [0; 8];
+    let flows: Vec<u32> = (0..FLOWS)
+        .filter(|&flow| {
+            let count = &mut of_list[list(flow) as usize];
+            *count += 1;
+            *count <= 5
+        })
+        .collect();
+    assert_eq!(flows.len(), 40);
+    for number in 0..3 {
+        for &flow in &flows {
+            let _ = rig.offer(segment(flow, number));
+        }
+    }
+    let expected: Vec<(u32, u32)> = flows
+        .iter()
+        .flat_map(|&flow| (0..3).map(move |number| (flow, number)))
+        .collect();
+    assert_eq!(rig.drain(), expected);
+}
+
+/// Units of all lists end `hold` after their first segment, in the order in which they began.
+#[test]
+fn units_expire_in_the_order_of_their_first_segments() {
+    let mut rig = rig(1000, 50);
+    for flow in 0..20 {
+        let _ = rig.offer(segment(flow, 0));
+    }
+    // Flow 9 began at 10 us, and now it is 60 us: flows 0 to 9 are complete, the others merge.
+    for flow in 0..20 {
+        rig.now = Instant::from_micros(59);
+        let _ = rig.offer(segment(flow, 1));
+    }
+    let left = rig.drain();
+    let first: Vec<(u32, u32)> = (0..10).map(|flow| (flow, 0)).collect();
+    assert_eq!(left[..10], first);
+    let merged: Vec<(u32, u32)> = (10..20).flat_map(|flow| [(flow, 0), (flow, 1)]).collect();
+    assert_eq!(left[10..30], merged);
 }
 
 #[test]
