@@ -141,24 +141,32 @@ fn order(name: &str, set: &[(&str, Value)], rate: LinkRate, arrivals: &[(u64, u3
 }
 
 /// Who sent a packet a second ago and found the line idle since is new, as in Linux and ns-3, whose devices ask until there is
-/// nothing; but not with CAKE, which in Linux looks at no list while nothing waits.
+/// nothing. CAKE in Linux looks at no list while nothing waits: who has spent its deficit goes among the old queues when the next one comes.
 #[test]
 fn lists_of_queues_end_when_the_line_falls_idle() {
     let second = 1_000_000;
-    let arrivals = [
-        (second, 0, 100),
-        (2 * second, 1, 1500),
-        (2 * second + 500, 0, 100),
-        (2 * second + 500, 2, 1500),
-        (2 * second + 500, 3, 1500),
-    ];
-    for (name, expected) in [
-        ("fq-codel", [0, 1, 0, 2, 3]),
-        ("fq-pie", [0, 1, 0, 2, 3]),
-        ("cake", [0, 1, 2, 3, 0]),
+    let arrivals = |first| {
+        [
+            (second, 0, first),
+            (2 * second, 1, 1500),
+            (2 * second + 500, 0, 100),
+            (2 * second + 500, 2, 1500),
+            (2 * second + 500, 3, 1500),
+        ]
+    };
+    for (name, first, expected) in [
+        ("fq-codel", 100, [0, 1, 0, 2, 3]),
+        ("fq-pie", 100, [0, 1, 0, 2, 3]),
+        ("cake", 100, [0, 1, 0, 2, 3]),
+        ("fq-codel", 1500, [0, 1, 0, 2, 3]),
+        ("cake", 1500, [0, 1, 2, 3, 0]),
     ] {
         let rate = LinkRate::Constant(Rate(1_000_000));
-        assert_eq!(order(name, &[], rate, &arrivals), expected, "{name}");
+        assert_eq!(
+            order(name, &[], rate, &arrivals(first)),
+            expected,
+            "{name}, {first} B"
+        );
     }
 }
 

@@ -12,9 +12,11 @@
 //! unless its set was full when it came: then it may move once.
 //!
 //! **Deviations.** One tin: no Diffserv classes. No ACK filter, NAT look-up, overhead compensation or splitting of offloaded
-//! frames (packets here are not aggregates). An idle queue is not visited; its COBALT comes down when the flow returns, and
-//! starts anew for another flow. A new queue found empty passes through the old ones (RFC 8290 4.2) where Linux
-//! lets it go. In a full set the owner keeps its place and its hosts are charged; Linux relabels it. Hosts in the table are held as
+//! frames (packets here are not aggregates). A queue that is found empty leaves the rounds, and its next packet makes it new, as in Linux and
+//! not as in RFC 8290 4.2; only one that has spent its deficit stays, uncounted, until its turn among the old ones. Linux visits an
+//! empty queue until its COBALT has come down and keeps it for its flow; here an idle queue is not visited, its COBALT comes down when
+//! the flow returns, and starts anew for another flow. By default the limit is what Linux holds of full packets: its limit counts memory, of
+//! which small packets take more than here. In a full set the owner keeps its place and its hosts are charged; Linux relabels it. Hosts in the table are held as
 //! long as a queue of theirs is busy. The quantum of a busy queue is cut without Linux's dithering, to at least one byte. In
 //! Linux the first drop of a new flow follows the first long wait at once, which neither the paper nor the source's own comment
 //! wants: here only with `details = "linux"`. The longest queue is found within a factor of two (docs/design/queues.md#drr-longest). Work per
@@ -29,7 +31,7 @@ use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipli
 use crate::flow::{FlowKey, HostId};
 use crate::packet::{Ecn, Packet};
 use crate::parameter;
-use crate::parameter::{Parameter, Values};
+use crate::parameter::{Parameter, Value, Values};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
@@ -42,6 +44,13 @@ pub(super) mod ways;
 
 use cobalt::{Cobalt, Constants};
 use ways::{Place, WAYS, Ways};
+
+/// Packets by which Linux limits the memory of all queues (cake_init).
+const LINUX_PACKETS: u32 = 10_240;
+/// Bytes of the header that Linux counts with a packet.
+const ETHERNET_HEADER: u32 = 14;
+/// Memory that Linux grants a shaper of any rate, bytes.
+const LEAST_MEMORY: u128 = 4 << 20;
 
 /// A CAKE-like queue.
 #[derive(Clone, Debug)]
@@ -118,8 +127,8 @@ struct Shaper {
 impl Cake {
     /// `limit`, `bandwidth`, `isolation`, `queues`, `quantum`, `target`, `interval`, `ecn`, `details`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        parameter!("limit": Limit = Limit::Bytes(Bytes(4_194_304)),
-            "What may wait in all queues together (Linux cake: four intervals at the shaper's rate, at least 4 MiB)"),
+        parameter!("limit": Limit = auto,
+            "What may wait in all queues together; by default 1500/2304 of Linux's memory: that of 10240 packets, with `bandwidth` no more than four intervals at that rate or 4 MiB, whichever is more"),
         parameter!("bandwidth": Rate(Rate(1000), Rate(1_000_000_000_000)) = auto,
             "Rate to shape to, layer 3; by default none: the link's own rate holds"),
         parameter!("isolation": Choice(&["triple-isolate", "dual-srchost", "dual-dsthost", "flows"]) = "triple-isolate",
@@ -148,11 +157,12 @@ impl Cake {
             shaper.rate.time_for(Bytes(u64::from(mtu)))
         });
         let target = values.duration("target").unwrap_or(Duration::from_millis(5));
-        let interval = values.duration("interval").unwrap_or(Duration::from_millis(100));
+        let configured_interval = values.duration("interval").unwrap_or(Duration::from_millis(100));
         // Linux cake_set_rate: at low rates the target is one and a half packets, and the interval follows.
         let longer = target.max(Duration::from_nanos(mtu_time.as_nanos().saturating_mul(3) / 2));
-        let interval = Duration::from_nanos(interval.as_nanos() + (longer.as_nanos() - target.as_nanos()))
-            .max(longer.saturating_mul(2));
+        let longer_by = longer.as_nanos() - target.as_nanos();
+        let interval =
+            Duration::from_nanos(configured_interval.as_nanos() + longer_by).max(longer.saturating_mul(2));
         let usual = shaper.map_or(i64::from(mtu), |shaper| {
             let bytes = (shaper.rate.bps() / 8) >> 12;
             (bytes as i64).min(i64::from(mtu)).max(300)
@@ -168,8 +178,12 @@ impl Cake {
             .map_or(usual, |quantum| quantum.0 as i64)
             .clamp(1, i64::from(u32::MAX)) as u32;
         let key = HashKey::new(link.seed);
+        let limit = match values.value("limit") {
+            Value::Limit(limit) => limit,
+            _ => usual_limit(mtu, shaper.map(|shaper| shaper.rate), configured_interval),
+        };
         Cake {
-            limit: values.limit("limit"),
+            limit,
             ecn: values.flag("ecn"),
             constants: Constants {
                 target: longer,
@@ -333,6 +347,18 @@ impl Hosts {
     }
 }
 
+/// What Linux's cake_reconfigure lets wait, in bytes at layer 3. Linux limits the memory of packets: here a packet of 1500 bytes takes
+/// the 2304 bytes that it takes in most drivers, and others take in proportion.
+fn usual_limit(mtu: u32, bandwidth: Option<Rate>, interval: Duration) -> Limit {
+    // sch->limit * psched_mtu(), which counts the Ethernet header.
+    let most = u128::from(LINUX_PACKETS) * u128::from(mtu + ETHERNET_HEADER);
+    let memory = bandwidth.map_or(most, |rate| {
+        let four_intervals = u128::from(rate.bps() / 8) * 4 * u128::from(interval.as_nanos()) / 1_000_000_000;
+        four_intervals.max(LEAST_MEMORY).min(most)
+    });
+    Limit::Bytes(Bytes((memory * 1500 / 2304).max(u128::from(mtu)) as u64))
+}
+
 /// The quantum of a queue of these hosts: that of the host divided by its busy queues.
 #[inline(always)]
 fn share(shares: [&[u32]; 2], hosts: Places) -> i64 {
@@ -412,11 +438,10 @@ impl QueueDiscipline for Cake {
             if queue.set == Set::Bulk {
                 self.hosts.busy(queue.hosts, false);
             }
-            queue.set = Set::SparseWait;
-            if self.rounds.empty() {
-                queue.set = Set::Idle;
-                self.hosts.leave(queue.hosts);
-            }
+            // cake_dequeue: an empty queue with a deficit left never becomes an old one.
+            queue.set = Set::Idle;
+            self.hosts.leave(queue.hosts);
+            self.rounds.remove();
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A queue that becomes active joins the new ones with one quantum. New queues are served before old ones. A queue that has
 //! spent its deficit gets another quantum and goes to the end of the old ones; a new queue found empty does too, so that no
-//! flow stays new for ever; an old queue found empty leaves.
+//! flow stays new for ever (not with CAKE, where it leaves); an old queue found empty leaves.
 //!
 //! **Source.** RFC 8290 4.1 and 4.2 (DRR++).
 
@@ -220,6 +220,12 @@ impl<T: Copy> Rounds<T> {
     #[inline]
     pub(super) fn empty_as_in_linux(&mut self) -> bool {
         self.leave(!self.old.is_empty())
+    }
+
+    /// The queue whose turn it is was found empty and leaves the lists, new or old, as in Linux's `sch_cake`.
+    #[inline]
+    pub(super) fn remove(&mut self) {
+        self.leave(false);
     }
 
     /// The queue whose turn it is was found empty: a new one becomes old, or leaves like an old one.

@@ -370,3 +370,193 @@ fn cake_refuses_a_table_that_is_not_in_eights() {
         ))
     );
 }
+
+/// Bytes that a queue with the default limit holds of packets of the MTU.
+fn holds(bandwidth: Option<u64>, interval_ms: u64, mtu: u32) -> u64 {
+    let mut values = Values::defaults(Cake::PARAMETERS);
+    if let Some(rate) = bandwidth {
+        values.set("bandwidth", Value::Rate(Rate(rate))).expect("a rate");
+    }
+    values
+        .set("interval", Value::Duration(Duration::from_millis(interval_ms)))
+        .expect("a time");
+    let queue = Cake::new(&values, &LinkContext { mtu, ..LINK });
+    let mut bench = Bench::new(queue, flows(1), Limit::Unlimited);
+    let mut number = 0;
+    while bench.log.is_empty() {
+        bench.enqueue(Instant::ZERO, packet(0, number, mtu, 0));
+        number += 1;
+    }
+    bench.queue.backlog().bytes.0
+}
+
+/// Worked out by hand from Linux's cake_reconfigure: of the memory 1500 of 2304 bytes are those of the packet.
+#[test]
+fn the_default_limit_of_cake_is_that_of_linux() {
+    // 10240 x 1514 B of memory without a rate; 10,093,333 B are 6728 packets of 1500 B.
+    assert_eq!(holds(None, 100, 1500), 6728 * 1500);
+    // 10240 x 9014 B; 60,093,333 B are 6677 packets of 9000 B.
+    assert_eq!(holds(None, 100, 9000), 6677 * 9000);
+    // 4 x 1.25 MB/s x 100 ms are 500 kB, so 4 MiB: 2,730,666 B are 1820 packets.
+    assert_eq!(holds(Some(10_000_000), 100, 1500), 1820 * 1500);
+    // 4 x 25 MB/s x 100 ms are 10 MB: 6,510,416 B are 4340 packets.
+    assert_eq!(holds(Some(200_000_000), 100, 1500), 4340 * 1500);
+    // The interval counts: 5 MB for 50 ms, 3,255,208 B or 2170 packets.
+    assert_eq!(holds(Some(200_000_000), 50, 1500), 2170 * 1500);
+    // 500 MB are above what 10240 packets may take.
+    assert_eq!(holds(Some(10_000_000_000), 100, 1500), 6728 * 1500);
+}
+
+/// cake_enqueue and cake_dequeue of Linux for the lists of queues, without COBALT's state: each flow has a queue of its own.
+struct TurnsOracle {
+    flows: Vec<TurnsFlow>,
+    /// Senders and receivers of the flows, and whether each side is isolated.
+    hosts: Vec<(u32, u32)>,
+    isolates: (bool, bool),
+    new_flows: VecDeque<usize>,
+    old_flows: VecDeque<usize>,
+}
+
+#[derive(Clone, Default)]
+struct TurnsFlow {
+    packets: VecDeque<(u32, u32)>,
+    deficit: i64,
+    set: &'static str,
+}
+
+impl TurnsOracle {
+    fn load(&self, flow: usize) -> i64 {
+        let bulk = |same: &dyn Fn(usize) -> bool| {
+            (0..self.flows.len())
+                .filter(|&other| self.flows[other].set == "bulk" && same(other))
+                .count() as i64
+        };
+        let mut load = 1;
+        if self.isolates.0 {
+            load = load.max(bulk(&|other| self.hosts[other].0 == self.hosts[flow].0));
+        }
+        if self.isolates.1 {
+            load = load.max(bulk(&|other| self.hosts[other].1 == self.hosts[flow].1));
+        }
+        load
+    }
+
+    fn enqueue(&mut self, flow: usize, number: u32, len: u32) {
+        self.flows[flow].packets.push_back((number, len));
+        match self.flows[flow].set {
+            "" => {
+                self.new_flows.push_back(flow);
+                self.flows[flow].set = "sparse";
+                self.flows[flow].deficit = 1500 / self.load(flow);
+            }
+            "sparse_wait" => self.flows[flow].set = "bulk",
+            _ => {}
+        }
+    }
+
+    fn dequeue(&mut self) -> Option<u32> {
+        loop {
+            if self.flows.iter().all(|flow| flow.packets.is_empty()) {
+                return None;
+            }
+            let head = if self.new_flows.is_empty() {
+                &mut self.old_flows
+            } else {
+                &mut self.new_flows
+            };
+            let flow = *head.front()?;
+            if self.flows[flow].deficit <= 0 {
+                head.pop_front();
+                if self.flows[flow].set == "sparse" {
+                    let waits = !self.flows[flow].packets.is_empty();
+                    self.flows[flow].set = if waits { "bulk" } else { "sparse_wait" };
+                }
+                self.flows[flow].deficit += 1500 / self.load(flow);
+                self.old_flows.push_back(flow);
+                continue;
+            }
+            let Some((number, len)) = self.flows[flow].packets.pop_front() else {
+                // Removed from its list, whichever it is.
+                head.pop_front();
+                self.flows[flow].set = "";
+                continue;
+            };
+            self.flows[flow].deficit -= i64::from(len);
+            return Some(number);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_turns_of_cake_agree_with_a_second_transcription(
+        isolation in 0_usize..4,
+        load in 0.7_f64..1.3,
+        steps in prop::collection::vec((0.0_f64..1.0, 40_u32..1501, 0_u32..9), 500..2000),
+    ) {
+        let hosts = [(1, 11), (1, 12), (1, 13), (2, 11), (2, 12), (3, 11)];
+        let (word, isolates) = [
+            ("triple-isolate", (true, true)),
+            ("dual-srchost", (true, false)),
+            ("dual-dsthost", (false, true)),
+            ("flows", (false, false)),
+        ][isolation];
+        let mut bench = cake(
+            |values| {
+                values.set("isolation", Value::Choice(word)).expect("a choice");
+                values.set("target", Value::Duration(Duration::from_secs(10))).expect("a time");
+            },
+            between(&hosts),
+        );
+        let mut oracle = TurnsOracle {
+            flows: vec![TurnsFlow::default(); hosts.len()],
+            hosts: hosts.to_vec(),
+            isolates,
+            new_flows: VecDeque::new(),
+            old_flows: VecDeque::new(),
+        };
+        for (number, (draw, len, flow)) in steps.into_iter().enumerate() {
+            let now = Instant::from_micros(number as u64 * 100);
+            // Flow 0 has a third of the packets, so it is often the only one that is busy.
+            let flow = flow.saturating_sub(3);
+            if draw < load / (1.0 + load) {
+                bench.enqueue(now, packet(flow, number as u32, len, 0));
+                oracle.enqueue(flow as usize, number as u32, len);
+            } else {
+                let out = bench.dequeue(now).map(|packet| packet.segment.seq.0);
+                prop_assert_eq!(out, oracle.dequeue());
+            }
+        }
+    }
+}
+
+/// In sch_cake.c a sparse queue that is found empty with a deficit left leaves the lists, so its next packet is new again.
+#[test]
+fn a_sparse_queue_that_ran_empty_is_new_again() {
+    let mut bench = cake(
+        |values| {
+            values.set("isolation", Value::Choice("flows")).expect("a choice");
+            values
+                .set("target", Value::Duration(Duration::from_secs(10)))
+                .expect("a time");
+        },
+        flows(3),
+    );
+    let mut number = 0;
+    let mut sent = Vec::new();
+    for flow in [0, 0, 0, 0, 1, 1, 1, 1] {
+        bench.enqueue(Instant::ZERO, packet(flow, number, 1500, 0));
+        number += 1;
+    }
+    // A voice packet of 200 B comes before the third departure and each second one after it.
+    for slot in 0..8 {
+        if slot >= 2 && slot % 2 == 0 {
+            bench.enqueue(Instant::ZERO, packet(2, number, 200, 0));
+            number += 1;
+        }
+        sent.push(bench.dequeue(Instant::ZERO).expect("packets wait").flow.0);
+    }
+    assert_eq!(sent, [0, 1, 2, 0, 2, 1, 2, 0]);
+}
