@@ -21,6 +21,8 @@ mod citations;
 mod favourtail;
 #[path = "documents/findings.rs"]
 mod findings;
+#[path = "documents/notes.rs"]
+mod notes;
 #[path = "documents/reality.rs"]
 mod reality;
 #[path = "documents/recorded.rs"]

@@ -52,9 +52,9 @@ enum Digits {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Unit {
-    name: &'static str,
-    factor: f64,
+pub(super) struct Unit {
+    pub(super) name: &'static str,
+    pub(super) factor: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -76,7 +76,7 @@ enum Shown {
     Undecided,
 }
 
-const UNITS: [Unit; 8] = [
+pub(super) const UNITS: [Unit; 8] = [
     unit("s", 1.0),
     unit("ms", 1e3),
     unit("us", 1e6),
