@@ -80,28 +80,28 @@ const FINDINGS: [(&str, &[(&str, &str)]); 10] = [
         ],
     ),
     (
-        "own-tail-map",
+        "own-law-g",
         &[
+            ("exponent, drop-tail that counts packets", "drop-tail, packets"),
+            ("exponent, drop-tail that counts bytes", "drop-tail, bytes"),
+            ("exponent, CoDel", "CoDel"),
+            ("exponent, DRR", "DRR"),
             (
-                "restart and learned delay, one lost of ten, RTT 10 ms",
-                "rack-tlpr [delay = 4 ms, delayed_ack = off, segments = 1]",
+                "g of loss events, drop-tail that counts bytes",
+                "drop-tail, bytes, events",
             ),
-            (
-                "the same, RTT 100 ms",
-                "rack-tlpr [delay = 49 ms, delayed_ack = off, segments = 1]",
-            ),
-            (
-                "the same, three lost",
-                "rack-tlpr [delay = 49 ms, delayed_ack = off, segments = 3]",
-            ),
-            (
-                "in their place a FIN of its own behind the tail, three lost",
-                "closes [delay = 49 ms, delayed_ack = off, segments = 3]",
-            ),
-            (
-                "both, over that FIN alone",
-                "closes, rack-tlpr [delay = 49 ms, delayed_ack = off, segments = 3]",
-            ),
+            ("g of loss events, CoDel", "CoDel, events"),
+        ],
+    ),
+    (
+        "own-greedy-share",
+        &[
+            ("25 packets, 20 ms", "CDG [limit = 25 packets, delay = 8 ms]"),
+            ("100 packets, 20 ms", "CDG [limit = 100 packets, delay = 8 ms]"),
+            ("400 packets, 20 ms", "CDG [limit = 400 packets, delay = 8 ms]"),
+            ("25 packets, 100 ms", "CDG [limit = 25 packets, delay = 48 ms]"),
+            ("100 packets, 100 ms", "CDG [limit = 100 packets, delay = 48 ms]"),
+            ("400 packets, 100 ms", "CDG [limit = 400 packets, delay = 48 ms]"),
         ],
     ),
     (
@@ -138,6 +138,31 @@ const FINDINGS: [(&str, &[(&str, &str)]); 10] = [
         ],
     ),
     (
+        "own-tail-map",
+        &[
+            (
+                "restart and learned delay, one lost of ten, RTT 10 ms",
+                "rack-tlpr [delay = 4 ms, delayed_ack = off, segments = 1]",
+            ),
+            (
+                "the same, RTT 100 ms",
+                "rack-tlpr [delay = 49 ms, delayed_ack = off, segments = 1]",
+            ),
+            (
+                "the same, three lost",
+                "rack-tlpr [delay = 49 ms, delayed_ack = off, segments = 3]",
+            ),
+            (
+                "in their place a FIN of its own behind the tail, three lost",
+                "closes [delay = 49 ms, delayed_ack = off, segments = 3]",
+            ),
+            (
+                "both, over that FIN alone",
+                "closes, rack-tlpr [delay = 49 ms, delayed_ack = off, segments = 3]",
+            ),
+        ],
+    ),
+    (
         "own-ft-routers",
         &[
             ("one router", "gain, 1 router"),
@@ -146,31 +171,6 @@ const FINDINGS: [(&str, &[(&str, &str)]); 10] = [
             ("six routers", "gain, 6 routers"),
             ("FQ-CoDel, one router", "fq-codel, 1 router"),
             ("FQ-CoDel, six routers", "fq-codel, 6 routers"),
-        ],
-    ),
-    (
-        "own-law-g",
-        &[
-            ("exponent, drop-tail that counts packets", "drop-tail, packets"),
-            ("exponent, drop-tail that counts bytes", "drop-tail, bytes"),
-            ("exponent, CoDel", "CoDel"),
-            ("exponent, DRR", "DRR"),
-            (
-                "g of loss events, drop-tail that counts bytes",
-                "drop-tail, bytes, events",
-            ),
-            ("g of loss events, CoDel", "CoDel, events"),
-        ],
-    ),
-    (
-        "own-greedy-share",
-        &[
-            ("25 packets, 20 ms", "CDG [limit = 25 packets, delay = 8 ms]"),
-            ("100 packets, 20 ms", "CDG [limit = 100 packets, delay = 8 ms]"),
-            ("400 packets, 20 ms", "CDG [limit = 400 packets, delay = 8 ms]"),
-            ("25 packets, 100 ms", "CDG [limit = 25 packets, delay = 48 ms]"),
-            ("100 packets, 100 ms", "CDG [limit = 100 packets, delay = 48 ms]"),
-            ("400 packets, 100 ms", "CDG [limit = 400 packets, delay = 48 ms]"),
         ],
     ),
     (
