@@ -55,13 +55,17 @@ pub fn ack(segments: u64) -> Ack<'static> {
     }
 }
 
-/// An event with so many segments out.
+/// An event with so many segments out; after a timeout half of them may still be in flight.
 pub fn congestion(kind: CongestionKind, flight_segments: u64) -> Congestion {
     let flight_size = Bytes(flight_segments * MSS);
+    let in_flight = match kind {
+        CongestionKind::Timeout { .. } => Bytes(flight_segments / 2 * MSS),
+        _ => flight_size,
+    };
     Congestion {
         kind,
         flight_size,
-        in_flight: flight_size,
+        in_flight,
     }
 }
 

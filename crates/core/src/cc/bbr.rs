@@ -152,7 +152,7 @@ impl CongestionController for Bbr {
             CongestionKind::Timeout { .. } => {
                 model.save_window();
                 model.recovering = true;
-                model.window = model.units.mss().0;
+                model.window = (model.units.mss() + event.in_flight).0;
             }
             CongestionKind::Undo | CongestionKind::RecoveryEnd => model.restore_window(),
             CongestionKind::Ecn | CongestionKind::Delay => {} // version 1 looks at neither

@@ -211,7 +211,8 @@ impl CongestionController for Bbr3 {
                 model.save_window();
                 (model.recovering, model.recovered_round) = (true, false);
                 model.note_loss();
-                model.window = model.units.mss().0; // 5.6.4.4: what allows one segment
+                // 5.6.4.4: what allows one segment
+                model.window = (model.units.mss() + event.in_flight).0;
             }
             CongestionKind::Undo | CongestionKind::RecoveryEnd => {
                 model.recovering = false;

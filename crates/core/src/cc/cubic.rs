@@ -261,7 +261,7 @@ impl Cubic {
     }
 
     /// A congestion event under Linux's rules.
-    fn on_congestion_linux(&mut self, kind: CongestionKind) {
+    fn on_congestion_linux(&mut self, event: &Congestion) {
         let window = self.whole_segments();
         let mss = self.units.mss();
         let segments = |count: u32| Bytes(mss.0 * u64::from(count));
@@ -270,7 +270,7 @@ impl Cubic {
             self.curve.ssthresh.max(segments((window >> 1) + (window >> 2))), // `tcp_current_ssthresh`
         );
         let Some(linux) = &mut self.linux else { return };
-        match kind {
+        match event.kind {
             CongestionKind::Loss | CongestionKind::Delay | CongestionKind::Ecn => {
                 self.curve.ssthresh = segments(linux.reduce(window, saved));
                 self.curve.window = self.curve.ssthresh;
@@ -281,7 +281,7 @@ impl Cubic {
                     self.curve.ssthresh = segments(linux.reduce(window, saved));
                     self.slow_start.on_congestion();
                 }
-                self.curve.window = mss;
+                self.curve.window = mss + event.in_flight;
                 linux.on_timeout();
                 self.slow_start.on_restart();
             }
@@ -355,7 +355,7 @@ impl CongestionController for Cubic {
 
     fn on_congestion(&mut self, _now: Instant, event: &Congestion) {
         if self.linux.is_some() {
-            return self.on_congestion_linux(event.kind);
+            return self.on_congestion_linux(event);
         }
         match event.kind {
             CongestionKind::Loss | CongestionKind::Delay => {
@@ -370,7 +370,7 @@ impl CongestionController for Cubic {
                 if first {
                     self.reduce(event);
                 }
-                self.curve.window = self.units.mss(); // RFC 5681 3.1: LW
+                self.curve.window = self.units.mss() + event.in_flight; // RFC 5681 3.1: LW
                 self.curve.w_max = 0.0; // RFC 9438 4.8: set when congestion avoidance begins
                 self.curve.epoch = None;
                 self.slow_start.on_restart();

@@ -228,7 +228,8 @@ pub struct Congestion {
     pub kind: CongestionKind,
     /// FlightSize in bytes (RFC 5681: sent and not cumulatively acknowledged).
     pub flight_size: Bytes,
-    /// Bytes in flight by the pipe estimate.
+    /// Bytes in flight by the pipe estimate; after a timeout those that may still be in flight, above which the window begins: none by
+    /// RFC 5681 3.1.
     pub in_flight: Bytes,
 }
 

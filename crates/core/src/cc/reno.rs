@@ -234,8 +234,8 @@ impl CongestionController for Reno {
                 if first {
                     self.reduce(event, 0.5);
                 }
-                self.window = self.units.mss(); // RFC 5681 3.1: LW
-                self.exact = 1.0;
+                self.window = self.units.mss() + event.in_flight; // RFC 5681 3.1: LW
+                self.exact = self.units.segments(self.window);
                 self.acked = Bytes::ZERO;
                 self.slow_start.on_restart();
             }

@@ -472,7 +472,9 @@ fn a_falling_rtt_resumes_slow_start() {
 #[test]
 fn hystart_pp_is_for_the_first_slow_start_only() {
     let (mut cc, mut now) = reno(HyStart::HyStartPlusPlus);
-    cc.on_congestion(now, &congestion(CongestionKind::Timeout { first: true }, 400));
+    let mut timeout = congestion(CongestionKind::Timeout { first: true }, 400);
+    timeout.in_flight = Bytes::ZERO;
+    cc.on_congestion(now, &timeout);
     for rtt_ms in [50, 70, 90, 110] {
         round(&mut cc, &mut now, rtt_ms, 9);
         assert_eq!(cc.phase(), Phase::SlowStart);

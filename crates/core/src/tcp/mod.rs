@@ -44,7 +44,7 @@ pub use config::{
     Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, EcnFeedback, EcnOption, IcmpAbort,
     InitialSpreading, InitialWindow, IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Profile,
     Prr, RetryLimits, RtoConfig, RtoFloor, RttEstimator, RttSamples, Switch, SwitchForm, TailLossProbe,
-    TimerGrid, UrgentPointer, WindowGrowth, WindowUnit, WindowValidation, ZeroWindowProbe,
+    TimeoutRules, TimerGrid, UrgentPointer, WindowGrowth, WindowUnit, WindowValidation, ZeroWindowProbe,
 };
 pub use open::fast_open::{
     Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,

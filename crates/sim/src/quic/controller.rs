@@ -178,10 +178,14 @@ impl Ours {
     }
 
     fn congestion(&mut self, now: Instant, kind: CongestionKind, flight: u64) {
+        let in_flight = match kind {
+            CongestionKind::Timeout { .. } => 0, // RFC 9002 7.6.2: down to the minimum
+            _ => self.in_flight,
+        };
         let event = Congestion {
             kind,
             flight_size: Bytes(flight),
-            in_flight: Bytes(self.in_flight),
+            in_flight: Bytes(in_flight),
         };
         self.act(|control| control.on_congestion(now, &event));
     }

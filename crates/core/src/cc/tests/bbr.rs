@@ -375,10 +375,10 @@ impl Naive {
         self.next_round_delivered = self.delivered;
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, in_flight: f64) {
         self.save_cwnd();
         self.in_recovery = true;
-        self.cwnd = SMSS;
+        self.cwnd = SMSS + in_flight;
     }
 
     /// BBRHandleRestartFromIdle.
@@ -458,7 +458,7 @@ impl Path {
 /// Inputs and outputs of a transcription of either version.
 pub(super) trait Transcription {
     fn on_loss(&mut self);
-    fn on_timeout(&mut self);
+    fn on_timeout(&mut self, in_flight: f64);
     fn on_recovery_end(&mut self);
     fn on_restart(&mut self, now: f64);
     fn on_ack(&mut self, now: f64, ack: &Ack<'_>);
@@ -517,8 +517,9 @@ impl<const STATES: usize> Met<STATES> {
                     self.recoveries += 1;
                 }
                 1 => {
-                    bbr.on_congestion(now, &congestion(CongestionKind::Timeout { first: true }, 10));
-                    naive.on_timeout();
+                    let event = congestion(CongestionKind::Timeout { first: true }, 10);
+                    bbr.on_congestion(now, &event);
+                    naive.on_timeout(event.in_flight.0 as f64);
                     recovering = true;
                 }
                 number if recovering && (2..walk.ends).contains(&number) => {
@@ -563,8 +564,8 @@ impl Transcription for Naive {
         Naive::on_loss(self);
     }
 
-    fn on_timeout(&mut self) {
-        Naive::on_timeout(self);
+    fn on_timeout(&mut self, in_flight: f64) {
+        Naive::on_timeout(self, in_flight);
     }
 
     fn on_recovery_end(&mut self) {

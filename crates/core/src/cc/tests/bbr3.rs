@@ -671,9 +671,9 @@ impl Transcription for Naive {
         self.enter_recovery();
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, in_flight: f64) {
         self.enter_recovery();
-        self.cwnd = SMSS;
+        self.cwnd = SMSS + in_flight;
     }
 
     fn on_recovery_end(&mut self) {

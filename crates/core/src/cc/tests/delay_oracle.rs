@@ -237,7 +237,7 @@ impl Oracle for Cdg {
                     self.loss(event);
                 }
                 let ssthresh = *self.reno.state().1;
-                self.set(self.mss, ssthresh);
+                self.set(self.mss + event.in_flight.0 as f64, ssthresh);
             }
             CongestionKind::Undo => {
                 if let Some((cwnd, ssthresh)) = self.undo.take() {
@@ -465,7 +465,7 @@ impl Oracle for CdgFreeBsd {
                     };
                     self.cut(base * 0.5);
                 }
-                self.cwnd = self.mss;
+                self.cwnd = self.mss + event.in_flight.0 as f64;
             }
             CongestionKind::Undo => {
                 if let Some((cwnd, ssthresh)) = self.undo.take() {

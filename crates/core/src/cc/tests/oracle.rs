@@ -321,7 +321,7 @@ impl Oracle for Reno {
                 if first {
                     self.reduce(self.base.base(event), 0.5);
                 }
-                self.base.cwnd = self.base.mss;
+                self.base.cwnd = self.base.mss + event.in_flight.0 as f64;
                 self.bytes_acked = 0.0;
                 self.base.restart();
             }
@@ -496,7 +496,7 @@ impl Oracle for Cubic {
                 if first {
                     self.congestion(event, 2.0);
                 }
-                self.base.cwnd = self.base.mss;
+                self.base.cwnd = self.base.mss + event.in_flight.0 as f64;
                 self.w_max = None;
                 self.t = None;
                 self.base.restart();
@@ -727,7 +727,7 @@ impl Oracle for CubicLinux {
                 if first {
                     self.recalc_ssthresh();
                 }
-                self.base.cwnd = self.base.mss;
+                self.base.cwnd = self.base.mss + event.in_flight.0 as f64;
                 (self.cnt, self.snd_cwnd_cnt, self.last_max_cwnd, self.last_cwnd) = (0, 0, 0, 0);
                 (self.last_time, self.bic_origin_point, self.bic_k) = (0, 0, 0);
                 (self.delay_min, self.epoch_start, self.ack_cnt, self.tcp_cwnd) = (None, None, 0, 0);

@@ -70,6 +70,7 @@ impl Recovery {
         self.wait_until = found
             .wait_until
             .map_or(Instant::FAR_FUTURE, |at| at.max(now) + least);
+        self.lost_again = found.lost_again;
         Some(found.lost)
     }
 

@@ -270,7 +270,8 @@ impl Sender {
     pub(in crate::tcp) fn go_back(&mut self, now: Instant, shared: &mut Shared) {
         self.bound_window(now, shared);
         // Every expiry halves anew: after the second in a row `ssthresh` is two segments.
-        let event = self.flight_event(CongestionKind::Timeout { first: true });
+        let mut event = self.flight_event(CongestionKind::Timeout { first: true });
+        event.in_flight = Bytes::ZERO;
         self.cc.on_congestion(now, &event);
         self.recovery.state = CaState::Loss;
         self.recovery.high_seq = self.nxt;

@@ -14,7 +14,7 @@ use crate::seq::SeqNumber;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::state::{LOOKED_UP, NO_AGENT, NS2, NS2_AGAIN, NS2_REPAIR, is_agent, may_advance};
-use crate::tcp::config::{Prr as PrrVariant, TailLossProbe, WindowGrowth};
+use crate::tcp::config::{Prr as PrrVariant, TailLossProbe, TimeoutRules, WindowGrowth};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::Hidden;
 use crate::tcp::state::lazy::Lazy;
@@ -326,7 +326,8 @@ impl Sender {
             self.mtu_probe_acked(now, shared);
         }
         if !QUIET {
-            self.set_timer::<false, AGENT>(now, shared, delivery.advanced);
+            let progress = delivery.advanced || self.sack_sets_timer(now, shared, delivery);
+            self.set_timer::<false, AGENT>(now, shared, progress);
             if delivery.partial {
                 shared.rtt.reset_backoff();
             }
@@ -336,6 +337,18 @@ impl Sender {
             let _ = shared.timers.take_put_off();
             self.set_timer_of_progress(now, shared);
         }
+    }
+
+    /// Linux `tcp_clean_rtx_queue`: data was SACKed for the first time that had left before the first outstanding segment was sent
+    /// last, so it says nothing of that one. Not while the window for reordering is waited for.
+    fn sack_sets_timer(&self, now: Instant, shared: &Shared, delivery: &Delivery) -> bool {
+        shared.config.timeout_rules == TimeoutRules::Linux
+            && delivery.sacked > 0
+            && self.recovery.wait_until == Instant::FAR_FUTURE
+            && delivery.rtt.is_some_and(|rtt| {
+                let head = self.board.ring.front();
+                head.is_some_and(|head| rtt > now.since(head.last_tx))
+            })
     }
 
     /// Sets the retransmission slot if it is put off.

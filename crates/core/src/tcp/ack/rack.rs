@@ -56,6 +56,8 @@ pub(in crate::tcp) struct Rack {
 pub(in crate::tcp) struct Detected {
     /// Weight newly marked lost.
     pub(in crate::tcp) lost: u64,
+    /// A retransmission is among it.
+    pub(in crate::tcp) lost_again: bool,
     /// When the next segment would be judged lost.
     pub(in crate::tcp) wait_until: Option<Instant>,
 }
@@ -100,10 +102,10 @@ impl Rack {
             *late = record.seq.min(*late); // step 3
         }
         self.fack = self.fack.max(end);
+        self.rtt = rtt; // of the last that is delivered, also if another was sent later
         if !self.before_or_at(record) {
             self.xmit_ts = record.last_tx;
             self.order = record.order;
-            self.rtt = rtt;
         }
     }
 
@@ -118,10 +120,10 @@ impl Rack {
     pub(in crate::tcp) fn on_newest(&mut self, now: Instant, record: &Record) {
         self.fack = record.end();
         self.prior_fack = self.fack;
+        self.rtt = now.since(record.last_tx);
         if !self.before_or_at(record) {
             self.xmit_ts = record.last_tx;
             self.order = record.order;
-            self.rtt = now.since(record.last_tx);
         }
     }
 
@@ -253,6 +255,7 @@ impl Rack {
                     break;
                 }
                 found.lost += board.mark_lost(index);
+                found.lost_again = true;
             }
             self.retransmissions.pop_front();
             board.work.add(1);

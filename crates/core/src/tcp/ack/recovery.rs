@@ -10,7 +10,7 @@ use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::loss_detection::{Few, early_threshold};
 use crate::tcp::ack::prr::{Entry, Prr, PrrAck};
 use crate::tcp::ack::undo::{Frto, Mistake};
-use crate::tcp::config::Prr as PrrVariant;
+use crate::tcp::config::{Prr as PrrVariant, TimeoutRules};
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
@@ -78,7 +78,13 @@ impl Sender {
                     self.recovery.state = if quiet { CaState::Open } else { CaState::Disorder };
                 }
             }
-            CaState::Recovery | CaState::Loss => {}
+            CaState::Loss => {
+                // Linux: what repaired the timeout was lost in its turn.
+                if self.recovery.lost_again && shared.config.timeout_rules == TimeoutRules::Linux {
+                    self.enter_recovery(now, shared, delivery);
+                }
+            }
+            CaState::Recovery => {}
         }
         lost
     }
@@ -130,7 +136,8 @@ impl Sender {
 
     fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
         let more = self.new_length(shared).is_some();
-        match self.recovery.step_frto(shared.sack, delivery, more) {
+        let by_originals = shared.config.timeout_rules == TimeoutRules::Linux;
+        match self.recovery.step_frto(shared.sack, by_originals, delivery, more) {
             Frto::Spurious => self.undo(now, shared, delivery.rtt),
             Frto::Real if !shared.sack => {
                 // Both new segments still count as in flight: the window that slow start would have by now lets a

@@ -52,6 +52,8 @@ pub(in crate::tcp) struct Recovery {
     pub(super) frto_new: u8,
     /// The next segment leaves whatever the window says.
     pub(super) force: bool,
+    /// RACK has just judged a retransmission lost.
+    pub(super) lost_again: bool,
     /// Nothing is sent again before the next acknowledgment or timer: losses may have been delays.
     pub(super) hold: bool,
     pub(super) rescued: bool,
@@ -120,6 +122,7 @@ impl Recovery {
             frto: 0,
             frto_new: 0,
             force: false,
+            lost_again: false,
             hold: false,
             rescued: false,
             undo_is_timeout: false,

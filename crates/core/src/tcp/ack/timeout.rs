@@ -1,6 +1,7 @@
 //! What the retransmission slot does when it fires: RTO, probe, reordering window, early retransmit, persist.
 //!
-//! **Source.** RFC 6298 5.4 to 5.6; RFC 5681 3.1; RFC 6675 5.1; RFC 8985 6.3; RFC 5827 3; RFC 6069 4.2 (Linux `tcp_ld_RTO_revert`).
+//! **Source.** RFC 6298 5.4 to 5.6; RFC 5681 3.1; RFC 6675 5.1; RFC 8985 6.3; RFC 5827 3; RFC 6069 4.2 (Linux `tcp_ld_RTO_revert`); with
+//! `timeout_rules` of Linux `tcp_enter_loss`, `tcp_rack_skb_timeout` and `tcp_rack_reo_timeout` (6.18).
 //! **Deviations.** None known.
 
 use crate::cc::CongestionKind;
@@ -8,7 +9,7 @@ use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::SACKED;
 use crate::tcp::ack::state::LOOKED_UP;
-use crate::tcp::config::Prr as PrrVariant;
+use crate::tcp::config::{Prr as PrrVariant, TimeoutRules};
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::error::{ConnectionError, Event};
 use crate::tcp::state::timers::Timer;
@@ -41,12 +42,30 @@ impl Sender {
                         tempo.on_timer_loss(lost);
                     }
                 }
+                // Linux `tcp_rack_reo_timeout` counts a segment as delivered.
+                let as_linux = shared.config.prr == PrrVariant::Linux && self.recovery.rack.is_some();
                 let delivery = Delivery::default();
                 let found = self.board.marks.to_retransmit > before;
-                if found && !matches!(self.recovery.state, CaState::Recovery | CaState::Loss) {
+                // Linux: also while a timeout is repaired.
+                let by_linux = as_linux && shared.config.timeout_rules == TimeoutRules::Linux;
+                let begins = match self.recovery.state {
+                    CaState::Open | CaState::Disorder | CaState::Cwr => true,
+                    CaState::Recovery => false,
+                    CaState::Loss => by_linux,
+                };
+                if found && begins {
                     self.enter_recovery(now, shared, &delivery);
                     if shared.config.prr != PrrVariant::Off {
-                        self.reduce(shared, &delivery, 1);
+                        let delivered = if as_linux {
+                            self.board.weight(shared.mss)
+                        } else {
+                            0
+                        };
+                        let counted = Delivery {
+                            delivered,
+                            ..delivery
+                        };
+                        self.reduce(shared, &counted, 1);
                     }
                 } else if found && self.recovery.state == CaState::Recovery {
                     self.recovery.force |= self.board.pipe() == 0;
@@ -91,15 +110,20 @@ impl Sender {
             self.board.forget_sacks(); // RFC 2018 8
         }
         let first = self.attempts.count() == 1;
-        let mut event = self.flight_event(CongestionKind::Timeout { first });
+        let as_rfc = shared.config.timeout_rules == TimeoutRules::Rfc;
+        // Linux: what was out when the window was reduced last has been answered.
+        let answered = !as_rfc
+            && self.una < self.recovery.high_seq
+            && matches!(self.recovery.state, CaState::Recovery | CaState::Cwr);
+        let reduces = first && !answered;
+        let mut event = self.flight_event(CongestionKind::Timeout { first: reduces });
         if !first {
             event.flight_size = event.flight_size.max(Bytes(u64::from(shared.mss)));
         }
-        self.cc.on_congestion(now, &event);
         self.usage.touch(now);
         self.end_spreading();
         self.leave_nonvalidated();
-        let new_episode = self.recovery.state != CaState::Loss && first;
+        let new_episode = reduces && (!as_rfc || self.recovery.state != CaState::Loss);
         if let Some(rack) = &mut self.recovery.rack
             && matches!(self.recovery.state, CaState::Open | CaState::Disorder)
         {
@@ -109,11 +133,12 @@ impl Sender {
         // again when the timer expires once more for the same segment.
         let eligible = match self.recovery.state {
             CaState::Open | CaState::Disorder | CaState::Cwr => true,
-            CaState::Recovery => !shared.sack,
+            CaState::Recovery => !shared.sack || !(as_rfc || first),
             CaState::Loss => {
                 !first
-                    && self.recovery.undo_is_timeout
-                    && self.recovery.episode.undo_marker == self.una.max(1)
+                    && (!as_rfc
+                        || self.recovery.undo_is_timeout
+                            && self.recovery.episode.undo_marker == self.una.max(1))
             }
         };
         if new_episode {
@@ -133,10 +158,14 @@ impl Sender {
         self.recovery.wait_until = Instant::FAR_FUTURE;
         self.recovery.begin_retransmitting(self.una);
         if let Some(rack) = &mut self.recovery.rack {
-            rack.on_timeout(now, &mut self.board, shared.rtt.min(), shared.rtt.srtt());
+            // Linux `tcp_rack_skb_timeout`: without a window for reordering.
+            let min = shared.rtt.min().filter(|_| as_rfc);
+            rack.on_timeout(now, &mut self.board, min, shared.rtt.srtt());
         } else {
             self.board.mark_all_lost();
         }
+        event.in_flight = Bytes(if as_rfc { 0 } else { self.board.pipe() });
+        self.cc.on_congestion(now, &event);
         self.recovery.force = true;
         if self.backs_off_linearly(shared) {
             shared.rtt.reset_backoff();

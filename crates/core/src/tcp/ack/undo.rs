@@ -100,8 +100,18 @@ impl Recovery {
         }
     }
 
-    /// F-RTO (RFC 5682 2.1 and 3.1); `more`: new data may be sent.
-    pub(super) fn step_frto(&mut self, sack: bool, delivery: &Delivery, more: bool) -> Frto {
+    /// F-RTO (RFC 5682 2.1 and 3.1); `more`: new data may be sent. `by_originals`: an original that arrived shows at once that the timeout
+    /// was spurious (Linux).
+    pub(super) fn step_frto(
+        &mut self,
+        sack: bool,
+        by_originals: bool,
+        delivery: &Delivery,
+        more: bool,
+    ) -> Frto {
+        if by_originals && delivery.original && (delivery.advanced || delivery.sacked > 0) {
+            return Frto::Spurious;
+        }
         match self.frto {
             1 if delivery.advanced => {
                 // Step 2a of 2.1: an ACK of a part of the retransmission proves nothing.

@@ -188,6 +188,20 @@ choice! {
         Empty = "empty",
     }
 
+    /// What a retransmission timeout changes, and what shows that it was spurious.
+    pub enum TimeoutRules {
+        /// Each first timeout of some data reduces the window, to one segment (RFC 5681 3.1); F-RTO waits for what the retransmission
+        /// brings about (RFC 5682 3.1); the loss of a retransmission is repaired, and no more.
+        Rfc = "rfc",
+        /// As `linux`, but F-RTO is that of RFC 5682, and SACKs do not set the timer.
+        Linux32 = "linux-3.2",
+        /// A timeout during a fast recovery, or while the window is reduced, does not reduce it once more, and the window begins above
+        /// what may still be in flight (`tcp_enter_loss`); an original that is acknowledged or SACKed shows that the timeout was
+        /// spurious (`tcp_process_loss`); a lost retransmission begins a recovery (`tcp_fastretrans_alert`); a SACK of what was sent
+        /// before the first outstanding segment sets the timer anew (`tcp_clean_rtx_queue`).
+        Linux = "linux",
+    }
+
     /// Proportional rate reduction.
     pub enum Prr {
         /// Off: the window is `ssthresh`, as RFC 6675 has it.

@@ -14,8 +14,8 @@
 
 use super::choices::{
     DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, EcnFeedback, EcnOption, InitialSpreading,
-    InitialWindow, KeepAlive, Pacing, Profile, Prr, TailLossProbe, TimerGrid, WindowGrowth, WindowUnit,
-    WindowValidation, ZeroWindowProbe,
+    InitialWindow, KeepAlive, Pacing, Profile, Prr, TailLossProbe, TimeoutRules, TimerGrid, WindowGrowth,
+    WindowUnit, WindowValidation, ZeroWindowProbe,
 };
 use super::groups::{PathConfig, RetryLimits, RtoConfig};
 use super::switch::{Switch, SwitchForm, count, joined};
@@ -375,6 +375,14 @@ switches! {
             ns2 => 4, "unused";
             linux => 4, "unused";
             rfc => 4, "RFC 7765 4: rrthresh";
+        }
+        /// What a retransmission timeout changes, and what shows that it was spurious.
+        timeout_rules: TimeoutRules as "timeout_rules" = {
+            ns2 => TimeoutRules::Rfc, "its recoveries have rules of their own";
+            linux_3_2 => TimeoutRules::Linux32, "tcp_enter_loss";
+            linux_2015 => TimeoutRules::Linux, "tcp_enter_loss, tcp_process_loss";
+            linux => TimeoutRules::Linux, "tcp_enter_loss, tcp_process_loss";
+            rfc => TimeoutRules::Rfc, "RFC 5681 3.1, RFC 5682 3.1";
         }
         /// A probe is sent only if an RTT sample was taken since the last one.
         probe_needs_sample: bool as "probe_needs_sample" = {
