@@ -35,6 +35,8 @@ pub(in crate::tcp) struct Rack {
     prior_fack: u64,
     /// Lowest segment never retransmitted that the acknowledgment under way delivers below that: acknowledged, SACKed.
     late: [u64; 2],
+    /// The end of the segment that gave `rtt` in the acknowledgment under way; the largest number if it was acknowledged.
+    last: u64,
     /// Most segments by which one was seen to be late, at least `dup_thresh`.
     degree: u16,
     /// Acknowledgments that showed reordering.
@@ -71,6 +73,7 @@ impl Rack {
             fack: 0,
             prior_fack: 0,
             late: [u64::MAX; 2],
+            last: 0,
             degree: u16::from(dup_thresh),
             reorderings: 0,
             dsack_round: u64::MAX,
@@ -102,11 +105,25 @@ impl Rack {
             *late = record.seq.min(*late); // step 3
         }
         self.fack = self.fack.max(end);
-        self.rtt = rtt; // of the last that is delivered, also if another was sent later
+        self.take_rtt(rtt, end, sacked);
         if !self.before_or_at(record) {
             self.xmit_ts = record.last_tx;
             self.order = record.order;
         }
+    }
+
+    /// RACK.rtt is that of the last segment delivered, also where another was sent later. In Linux what is SACKed comes before what is
+    /// acknowledged, both from the first to the last.
+    #[inline]
+    fn take_rtt(&mut self, rtt: Duration, end: u64, sacked: bool) {
+        if !sacked {
+            self.last = u64::MAX;
+        } else if end < self.last {
+            return;
+        } else {
+            self.last = end;
+        }
+        self.rtt = rtt;
     }
 
     /// No retransmission is in flight, and nothing beyond SND.UNA was delivered or judged.
@@ -138,6 +155,7 @@ impl Rack {
     #[inline]
     pub(in crate::tcp) fn settle(&mut self, highest: u64, mss: u32) {
         self.prior_fack = self.fack;
+        self.last = 0;
         if self.late == [u64::MAX; 2] {
             return;
         }
@@ -244,7 +262,7 @@ impl Rack {
             let current = board
                 .ring
                 .get(index)
-                .is_some_and(|r| r.seq == seq && r.is(RETRANS) && r.last_tx == at);
+                .is_some_and(|r| r.seq == seq && r.last_tx == at && (r.is(RETRANS) || !r.is(SACKED | LOST)));
             if current {
                 if !self.before(&board.ring[index]) {
                     break;
@@ -254,8 +272,8 @@ impl Rack {
                     found.wait_until = Some(found.wait_until.map_or(due, |other| other.min(due)));
                     break;
                 }
+                found.lost_again |= board.ring[index].is(RETRANS);
                 found.lost += board.mark_lost(index);
-                found.lost_again = true;
             }
             self.retransmissions.pop_front();
             board.work.add(1);
@@ -299,8 +317,18 @@ impl Rack {
     }
 
     /// Losses were taken back: judge again.
-    pub(in crate::tcp) fn reconsider(&mut self) {
+    pub(in crate::tcp) fn reconsider(&mut self, board: &Scoreboard) {
         self.judged = 0;
+        self.retransmissions.clear();
+        for index in 0..board.ring.len() {
+            let record = &board.ring[index];
+            if record.tx_count > 1 && !record.is(SACKED) {
+                self.retransmissions.push_back((record.seq, record.last_tx));
+            }
+        }
+        // Those of one moment were sent in order.
+        let resent = self.retransmissions.make_contiguous();
+        resent.sort_unstable_by_key(|&(seq, at)| (at, seq));
     }
 }
 

@@ -25,6 +25,11 @@ impl Sender {
         segment: &Segment,
         delivery: &Delivery,
     ) -> u64 {
+        if shared.config.timeout_rules == TimeoutRules::Linux
+            && self.recovery.original_shows_mistake(shared.sack, delivery)
+        {
+            self.undo(now, shared, delivery.rtt);
+        }
         // CWR lasts until something beyond `high_seq` is acknowledged: up to there the peer may not have seen CWR yet, and goes
         // on echoing (RFC 3168 6.1.2).
         let over = self.una > self.recovery.high_seq
@@ -121,6 +126,9 @@ impl Sender {
             }
         }
         shared.stats.undos += 1;
+        if self.recovery.state == CaState::Loss {
+            self.attempts.forget(); // Linux `tcp_try_undo_loss`: the next timeout is a first one
+        }
         if self.recovery.undo_is_timeout {
             shared.stats.spurious_timeouts += 1;
             shared.rtt.reset_backoff();
@@ -136,8 +144,7 @@ impl Sender {
 
     fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
         let more = self.new_length(shared).is_some();
-        let by_originals = shared.config.timeout_rules == TimeoutRules::Linux;
-        match self.recovery.step_frto(shared.sack, by_originals, delivery, more) {
+        match self.recovery.step_frto(shared.sack, delivery, more) {
             Frto::Spurious => self.undo(now, shared, delivery.rtt),
             Frto::Real if !shared.sack => {
                 // Both new segments still count as in flight: the window that slow start would have by now lets a
@@ -183,6 +190,7 @@ impl Sender {
             self.begin_reduction(shared, delivery, window);
         }
         self.recovery.answer_probe(); // RFC 8985 7.1
+        (self.recovery.frto, self.recovery.frto_new) = (0, 0); // losses are repaired before new data is sent
         shared.stats.recoveries += 1;
         shared.count_congestion(now);
         if self.thin.is_some() {

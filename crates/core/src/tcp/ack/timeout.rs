@@ -111,11 +111,13 @@ impl Sender {
         }
         let first = self.attempts.count() == 1;
         let as_rfc = shared.config.timeout_rules == TimeoutRules::Rfc;
-        // Linux: what was out when the window was reduced last has been answered.
-        let answered = !as_rfc
-            && self.una < self.recovery.high_seq
-            && matches!(self.recovery.state, CaState::Recovery | CaState::Cwr);
-        let reduces = first && !answered;
+        // Linux: not if what was out when the window was reduced last is still not acknowledged.
+        let reduces = match self.recovery.state {
+            _ if as_rfc => first,
+            CaState::Open | CaState::Disorder => true,
+            CaState::Cwr | CaState::Recovery => self.una >= self.recovery.high_seq,
+            CaState::Loss => first || self.una >= self.recovery.high_seq,
+        };
         let mut event = self.flight_event(CongestionKind::Timeout { first: reduces });
         if !first {
             event.flight_size = event.flight_size.max(Bytes(u64::from(shared.mss)));
@@ -133,7 +135,8 @@ impl Sender {
         // again when the timer expires once more for the same segment.
         let eligible = match self.recovery.state {
             CaState::Open | CaState::Disorder | CaState::Cwr => true,
-            CaState::Recovery => !shared.sack || !(as_rfc || first),
+            CaState::Recovery if as_rfc => !shared.sack,
+            CaState::Recovery => !first,
             CaState::Loss => {
                 !first
                     && (!as_rfc

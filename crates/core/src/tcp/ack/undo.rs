@@ -92,7 +92,7 @@ impl Recovery {
         self.force = false;
         board.forget_losses();
         if let Some(rack) = &mut self.rack {
-            rack.reconsider();
+            rack.reconsider(board);
         }
         if matches!(self.state, CaState::Recovery | CaState::Loss | CaState::Cwr) {
             self.state = CaState::Open;
@@ -100,18 +100,18 @@ impl Recovery {
         }
     }
 
-    /// F-RTO (RFC 5682 2.1 and 3.1); `more`: new data may be sent. `by_originals`: an original that arrived shows at once that the timeout
-    /// was spurious (Linux).
-    pub(super) fn step_frto(
-        &mut self,
-        sack: bool,
-        by_originals: bool,
-        delivery: &Delivery,
-        more: bool,
-    ) -> Frto {
-        if by_originals && delivery.original && (delivery.advanced || delivery.sacked > 0) {
-            return Frto::Spurious;
-        }
+    /// Whether an original that arrived shows that the timeout was spurious (Linux `tcp_process_loss`). Without SACK it may have arrived
+    /// before, behind the hole that the retransmission has filled (`tcp_clean_rtx_queue`).
+    pub(super) fn original_shows_mistake(&self, sack: bool, delivery: &Delivery) -> bool {
+        self.state == CaState::Loss
+            && self.frto != 0
+            && delivery.original
+            && (sack || !delivery.retransmitted)
+            && (delivery.advanced || delivery.sacked > 0)
+    }
+
+    /// F-RTO (RFC 5682 2.1 and 3.1); `more`: new data may be sent.
+    pub(super) fn step_frto(&mut self, sack: bool, delivery: &Delivery, more: bool) -> Frto {
         match self.frto {
             1 if delivery.advanced => {
                 // Step 2a of 2.1: an ACK of a part of the retransmission proves nothing.
