@@ -15,6 +15,14 @@ use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
+/// What may be in flight at an event: nothing after a timeout, since without RACK everything counts as lost.
+pub(crate) fn left_by(kind: CongestionKind, flight: Bytes) -> Bytes {
+    match kind {
+        CongestionKind::Timeout { .. } => Bytes::ZERO,
+        _ => flight,
+    }
+}
+
 const MSS: u64 = 1448;
 const DREW: i32 = 1;
 const BACKED_OFF: i32 = 2;
@@ -98,7 +106,7 @@ impl Pair {
             &Congestion {
                 kind,
                 flight_size: self.core.window(),
-                in_flight: self.core.window(),
+                in_flight: left_by(kind, self.core.window()),
             },
         );
     }

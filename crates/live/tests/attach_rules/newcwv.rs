@@ -3,7 +3,7 @@
 //! Thresholds of five minutes without validation are 3/4 of a window in bytes in `core` and whole segments in the kernel: here `core` is
 //! given them rounded down. After an undo of New-CWV's answer the threshold is the kernel's to set, and is copied.
 
-use crate::cdg::config;
+use crate::cdg::{config, left_by};
 use crate::rules::{
     Acked, State, Window, ff_newcwv_acked, ff_newcwv_avoid, ff_newcwv_before_sending, ff_newcwv_first_out,
     ff_newcwv_init, ff_newcwv_nonvalidated, ff_newcwv_recovered, ff_newcwv_size, ff_newcwv_threshold,
@@ -89,7 +89,7 @@ impl Pair {
             &Congestion {
                 kind,
                 flight_size: Bytes(self.nxt - self.una),
-                in_flight: Bytes(self.nxt - self.una),
+                in_flight: left_by(kind, Bytes(self.nxt - self.una)),
             },
         );
     }
