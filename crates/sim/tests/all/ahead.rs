@@ -162,8 +162,8 @@ fn dumbbell(seed: u64) -> Spec {
 
 /// More links than stand in a list. Either each has a delay, and nothing makes applications act but the clock, so that what concerns hosts is
 /// gathered while the network goes on; or `other` things are there: applications that react, links without delay, queues that
-/// decide on departure.
-fn crowd(seed: u64, other: bool) -> Spec {
+/// decide on departure. `each`: greedy connections at each host, beside those of the other groups.
+fn crowd(seed: u64, other: bool, each: u32) -> Spec {
     let mut rng = Rng::from_seed(seed ^ 0xc0de);
     let mut spec = dumbbell(seed);
     let pairs = 17 + rng.below(24) as u32;
@@ -212,14 +212,12 @@ fn crowd(seed: u64, other: bool) -> Spec {
             .map(|pair| (NodeId(2 + 2 * pair), NodeId(3 + 2 * pair)))
             .collect();
     }
-    // Several connections at each host: no one of them is alone there.
     let mut many = spec
         .groups
         .first()
         .cloned()
         .unwrap_or_else(|| dumbbell(0).groups[0].clone());
     many.name = "many".to_owned();
-    let each = if other { 1 } else { 3 };
     many.traffic = Traffic::Bulk { count: each * pairs };
     many.pairs = (0..pairs)
         .map(|pair| (NodeId(2 + 2 * pair), NodeId(3 + 2 * pair)))
@@ -233,7 +231,8 @@ fn crowd(seed: u64, other: bool) -> Spec {
 fn what_is_gathered_for_many_hosts_changes_nothing() {
     let (mut dropped, mut delivered) = (0, 0);
     for seed in 0..60 {
-        let output = outcome(&crowd(seed, false));
+        // Several connections at each host: no one of them is alone there.
+        let output = outcome(&crowd(seed, false, 3));
         dropped += drops(&output);
         delivered += output.links[0].data_packets;
     }
@@ -242,10 +241,25 @@ fn what_is_gathered_for_many_hosts_changes_nothing() {
 }
 
 #[test]
+fn timers_and_drops_that_are_gathered_where_hosts_take_packets_ahead_change_nothing() {
+    let (mut dropped, mut delivered, mut alone) = (0, 0, 0);
+    for seed in 200..300 {
+        let spec = crowd(seed, false, 1);
+        let output = outcome(&spec);
+        dropped += drops(&output);
+        delivered += output.links[0].data_packets;
+        let connections: usize = output.groups.iter().map(|group| group.flows.len()).sum();
+        alone += u64::from(connections <= spec.nodes.len());
+    }
+    println!("{delivered} packets delivered, {dropped} dropped; {alone} runs with a connection for a host");
+    assert!(dropped > 1_000 && delivered > 10_000 && alone > 20);
+}
+
+#[test]
 fn one_calendar_for_many_links_changes_nothing() {
     let (mut dropped, mut delivered) = (0, 0);
     for seed in 100..160 {
-        let output = outcome(&crowd(seed, true));
+        let output = outcome(&crowd(seed, true, 1));
         dropped += drops(&output);
         delivered += output.links[0].data_packets;
     }

@@ -48,6 +48,24 @@ fn frto_finds_a_spurious_timeout_by_the_second_acknowledgment() {
 }
 
 #[test]
+fn after_a_spurious_timeout_the_rest_of_the_late_flight_is_not_judged_lost() {
+    // RFC 8985 6.2 step 2: RACK.rtt is that of the segment just delivered, before RACK_sent_after is asked. The flight of 0 ms is 1.5 s
+    // late. With the 500 ms of the retransmission, which was sent later, segments 3 to 5 would be lost at 1510 ms.
+    let mut config = frto(true);
+    config.rack = true;
+    let mut script = after_timeout(&config, 20);
+    assert_eq!(script.at(1500).ack(1, &[]), [6, 7]);
+    let sent = script.at(1510).ack(3, &[]);
+    assert!(
+        !sent.is_empty() && sent.iter().all(|segment| *segment >= 8),
+        "{sent:?}"
+    );
+    let info = script.connection.info(script.now);
+    assert_eq!((info.ca_state, info.stats.undos), (CaState::Open, 1));
+    assert_eq!(info.stats.retransmits, 1);
+}
+
+#[test]
 fn frto_returns_to_slow_start_on_a_duplicate_acknowledgment() {
     // Step 2a: the first ACK is a duplicate: conventional recovery, no new data.
     let mut script = after_timeout(&frto(false), 20);
