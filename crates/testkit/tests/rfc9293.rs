@@ -484,6 +484,7 @@ fn slow_start_doubles_avoidance_adds_one_segment_and_timeouts_double() {
     config.delayed_ack = DelayedAck::Off;
     config.hystart = fleetfoot_core::cc::HyStart::Off;
     config.tail_loss_probe = fleetfoot_core::tcp::TailLossProbe::Off;
+    config.frto = false; // the peer acknowledges originals, which shows each timeout to be spurious
     let mut peer = Peer::open(&config);
     let mut acked = 0;
     let mut round = |peer: &mut Peer| {

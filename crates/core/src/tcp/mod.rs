@@ -41,10 +41,11 @@ mod tests;
 mod window;
 
 pub use config::{
-    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, EcnFeedback, EcnOption, IcmpAbort,
-    InitialSpreading, InitialWindow, IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Profile,
-    Prr, RetryLimits, RtoConfig, RtoFloor, RttEstimator, RttSamples, Switch, SwitchForm, TailLossProbe,
-    TimeoutRules, TimerGrid, UrgentPointer, WindowGrowth, WindowUnit, WindowValidation, ZeroWindowProbe,
+    Config, DelayedAck, DsackRules, EarlyRetransmit, EcnCodepoint, EcnEcho, EcnFeedback, EcnOption,
+    IcmpAbort, InitialSpreading, InitialWindow, IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing,
+    PathConfig, Profile, Prr, RetryLimits, RtoConfig, RtoFloor, RttEstimator, RttSamples, Switch, SwitchForm,
+    TailLossProbe, TimeoutRules, TimerGrid, UrgentPointer, WindowGrowth, WindowUnit, WindowValidation,
+    ZeroWindowProbe,
 };
 pub use open::fast_open::{
     Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,
@@ -78,9 +79,7 @@ use receive::half::Receive;
 use send::half::Sender;
 use send::peer_window::PeerWindow;
 use serde::{Deserialize, Serialize};
-use state::lazy::Lazy;
 use state::shared::Shared;
-use state::timers::Timers;
 use window::path_memory::PathNotes;
 
 /// One end of a TCP connection, sans-IO.
@@ -178,36 +177,7 @@ impl Connection {
 
     fn new(config: &Arc<Config>, iss: SeqNumber) -> Connection {
         Connection {
-            shared: Shared {
-                rtt: Rtt::new(&config.rto),
-                timers: Timers::new(),
-                stats: Lazy::default(),
-                peer: PeerWindow::NONE,
-                last_ack_sent: 0,
-                iss,
-                irs: SeqNumber(0),
-                ts_recent: 0,
-                ts_offset: Shared::ts_offset(iss),
-                mss: config.mss(),
-                events: 0,
-                snd_scale: 0,
-                rcv_scale: 0,
-                failure: None,
-                sack: false,
-                timestamps: false,
-                ecn: false,
-                nagle: config.nagle,
-                syn_lost: 0,
-                peer_scales: false,
-                predict: true,
-                orphan: false,
-                latencies: false,
-                fast: FastPath::NONE,
-                path: None,
-                accecn: None,
-                cold: None,
-                config: Arc::clone(config),
-            },
+            shared: Shared::new(config, iss),
             receive: Receive::new(config),
             sender: None,
             written: 0,

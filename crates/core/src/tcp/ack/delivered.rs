@@ -32,6 +32,10 @@ pub(in crate::tcp) struct Delivery {
     pub(in crate::tcp) beyond: bool,
     /// The part of `delivered` that duplicate ACKs without SACK stood for.
     pub(in crate::tcp) counted: u64,
+    /// First offset of the lowest segment that gave an RTT sample by SACK; 1 if the acknowledgment itself gave it, 0 without any.
+    pub(in crate::tcp) first_sacked: u64,
+    /// End of the highest segment that gave one by SACK.
+    pub(in crate::tcp) last_sacked: u64,
     /// What a duplicate ACK without SACK stands for, if the controller asks for rates.
     pub(in crate::tcp) credited: u64,
     pub(in crate::tcp) retransmitted: bool,

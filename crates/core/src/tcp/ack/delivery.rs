@@ -10,7 +10,7 @@ use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::SACKED;
 use crate::tcp::ack::sacked::Newly;
 use crate::tcp::ack::undo::NONE_YET;
-use crate::tcp::config::{RttEstimator, RttSamples};
+use crate::tcp::config::{DsackRules, RttEstimator, RttSamples, TimeoutRules};
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
@@ -220,8 +220,7 @@ impl Sender {
                 shared.stats.dsacks += 1;
                 return 0;
             }
-            self.take_dsack(shared, left, right);
-            delivery.dsack = true;
+            self.take_dsack(shared, left, right, delivery);
             return 0;
         }
         if right <= ack {
@@ -248,36 +247,54 @@ impl Sender {
     ) -> Newly {
         let (high_seq, min) = (self.recovery.high_seq, shared.rtt.min());
         let rack = &mut self.recovery.rack;
-        let (mut rtt, mut newest, mut original, mut beyond) = (None, None, false, false);
-        let mut newest_tx = delivery.newest_tx;
+        // In Linux a SACK gives the sample where the acknowledgment itself cannot (`tcp_ack_update_rtt`).
+        let samples = !delivery.retransmitted || shared.config.rto.estimator == RttEstimator::Linux;
+        if delivery.rtt.is_some() && delivery.first_sacked == 0 {
+            delivery.first_sacked = 1; // the acknowledgment gave one: nothing lies below it
+        }
         let newly = self.board.sack(left, right, |record| {
-            beyond |= record.end() > high_seq;
-            newest_tx = newest_tx.max(Some(record.last_tx));
+            delivery.beyond |= record.end() > high_seq;
+            delivery.newest_tx = delivery.newest_tx.max(Some(record.last_tx));
             if record.tx_count == 1 {
-                original |= record.end() <= high_seq;
-                newest = Some(now.since(record.last_tx));
-                rtt = rtt.or(newest);
+                delivery.original |= record.end() <= high_seq;
+                let rtt = samples.then(|| now.since(record.last_tx));
+                // Whatever the order of the blocks (Linux sorts them).
+                if samples && (delivery.first_sacked == 0 || record.seq < delivery.first_sacked) {
+                    delivery.first_sacked = record.seq;
+                    delivery.rtt = rtt;
+                }
+                if samples && record.end() > delivery.last_sacked {
+                    delivery.last_sacked = record.end();
+                    delivery.newest_rtt = rtt;
+                }
             }
             if let Some(rack) = rack {
                 // RFC 7323 4.3: what came out of order is not what an ACK echoes, so the echo says nothing of it.
                 rack.on_delivered(now, record, true, min, None);
             }
         });
-        delivery.newest_tx = newest_tx;
-        delivery.original |= original;
-        delivery.beyond |= beyond;
-        // In Linux a SACK gives the sample where the acknowledgment itself cannot (`tcp_ack_update_rtt`).
-        if !delivery.retransmitted || shared.config.rto.estimator == RttEstimator::Linux {
-            delivery.rtt = delivery.rtt.or(rtt);
-            delivery.newest_rtt = newest.or(delivery.newest_rtt);
-        }
         newly
     }
 
     /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).
-    fn take_dsack(&mut self, shared: &mut Shared, left: u64, right: u64) {
+    fn take_dsack(&mut self, shared: &mut Shared, left: u64, right: u64, delivery: &mut Delivery) {
         shared.stats.dsacks += 1;
-        if let Some(rack) = &mut self.recovery.rack {
+        delivery.dsack = true;
+        let as_linux = shared.config.dsack_rules == DsackRules::Linux;
+        if as_linux {
+            // Linux `tcp_dsack_seen`: more than were sent again are copies that the network made.
+            let copies = (right - left).div_ceil(u64::from(shared.mss)).max(1);
+            self.recovery.copies = self.recovery.copies.saturating_add(copies as u32);
+            if self.recovery.copies > shared.stats.retransmits {
+                return;
+            }
+            delivery.segments += copies as u32;
+            delivery.delivered += copies * self.board.weight(shared.mss);
+        }
+        let of_probe = self.recovery.tlp_end != 0 && right == self.recovery.tlp_end;
+        if let Some(rack) = &mut self.recovery.rack
+            && !(as_linux && (rack.reorderings == 0 || of_probe))
+        {
             rack.on_dsack(self.una, self.nxt);
         }
         if self.recovery.episode.undo_marker != 0
@@ -286,23 +303,20 @@ impl Sender {
         {
             self.recovery.episode.undo_retrans -= 1; // at zero every retransmission was redundant
         }
-        if self.recovery.tlp_end != 0
-            && self.recovery.tlp_is_retrans
-            && right == self.recovery.tlp_end
-            && left < right
-        {
+        if of_probe && self.recovery.tlp_is_retrans {
             self.recovery.on_redundant_probe(shared); // RFC 8985 7.4.2
         }
     }
 
-    /// The RTT sample of an acknowledgment, which is taken: `measured` by a record, or by its timestamp.
+    /// The RTT sample of an acknowledgment, which is taken: `measured` by a record, or by its timestamp. The smallest RTT is that of the
+    /// `newest` segment it reports (Linux `tcp_update_rtt_min`): the first may have waited for the others.
     #[inline(always)]
     pub(in crate::tcp) fn sample_rtt(
         &mut self,
         now: Instant,
         shared: &mut Shared,
         segment: &Segment,
-        measured: Option<Duration>,
+        (measured, newest): (Option<Duration>, Option<Duration>),
         advanced: bool,
     ) -> Option<Duration> {
         let mut rtt = measured;
@@ -317,6 +331,9 @@ impl Sender {
             rtt = Some(Duration::from_millis(u64::from(elapsed.max(1))));
         }
         if let Some(rtt) = rtt {
+            if let Some(newest) = newest {
+                shared.rtt.note_least(newest);
+            }
             match shared.config.rto.samples {
                 RttSamples::EveryAck => {
                     let over = self.una > self.recovery.rtt_seq;
@@ -336,6 +353,11 @@ impl Sender {
         rtt
     }
 
+    /// Whether a duplicate ACK while a timeout is repaired stands for new data that F-RTO sent (Linux `tcp_process_loss`).
+    fn stands_for_new(&self, shared: &Shared) -> bool {
+        shared.config.timeout_rules == TimeoutRules::Linux && self.nxt > self.recovery.high_seq
+    }
+
     /// Without SACK duplicate ACKs stand for segments that arrived (RFC 6582 3.2).
     pub(in crate::tcp) fn count_duplicates(&mut self, shared: &Shared, delivery: &mut Delivery) {
         if delivery.advanced {
@@ -347,10 +369,16 @@ impl Sender {
             } else {
                 self.board.set_duplicates(0);
             }
-        } else if delivery.duplicate && self.recovery.state != CaState::Loss {
+        } else if delivery.duplicate && (self.recovery.state != CaState::Loss || self.stands_for_new(shared))
+        {
             self.recovery.dup_acks += 1;
+            let most = if self.recovery.state == CaState::Loss {
+                self.board.segments_not_lost()
+            } else {
+                self.board.segments()
+            };
             self.board
-                .set_duplicates((self.board.marks.duplicates + 1).min(self.board.segments()));
+                .set_duplicates((self.board.marks.duplicates + 1).min(most));
             let (board, nxt) = (&self.board, self.nxt);
             let missing = board.ring.front().map_or(0, |record| board.weight(record.len));
             let (each, most) = (board.weight(shared.mss), board.out.saturating_sub(missing));

@@ -11,7 +11,7 @@ use crate::tcp::ack::records::{LOST, RETRANS, Record, SACKED};
 use crate::tcp::ack::sacked::Resent;
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::ack::state::Recovery;
-use crate::tcp::config::EarlyRetransmit;
+use crate::tcp::config::{EarlyRetransmit, TimeoutRules};
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 
@@ -52,6 +52,18 @@ impl Recovery {
     /// Whether a loss is being repaired.
     fn repairs(&self) -> bool {
         matches!(self.state, CaState::Recovery | CaState::Loss)
+    }
+
+    /// RFC 5681 4.3: what was sent again after the last reduction was lost, which lowers the window once more. In Linux it does not.
+    pub(super) fn has_lost_twice(&self, shared: &Shared) -> bool {
+        shared.config.timeout_rules == TimeoutRules::Rfc
+            && self.lost_again.is_some_and(|at| at >= self.reduced_at)
+    }
+
+    /// Whether RACK has just judged a retransmission lost.
+    #[cfg(test)]
+    pub(in crate::tcp) const fn lost_a_retransmission(&self) -> bool {
+        self.lost_again.is_some()
     }
 
     /// Judges losses by RACK, if that is on. Returns what is newly judged lost.

@@ -187,7 +187,13 @@ impl Sender {
                 rack.settle(self.board.highest_sacked().max(self.una), shared.mss);
             }
         }
-        delivery.rtt = self.sample_rtt(now, shared, segment, delivery.rtt, delivery.advanced);
+        delivery.rtt = self.sample_rtt(
+            now,
+            shared,
+            segment,
+            (delivery.rtt, delivery.newest_rtt),
+            delivery.advanced,
+        );
         hidden
     }
 

@@ -58,8 +58,8 @@ pub(in crate::tcp) struct Rack {
 pub(in crate::tcp) struct Detected {
     /// Weight newly marked lost.
     pub(in crate::tcp) lost: u64,
-    /// A retransmission is among it.
-    pub(in crate::tcp) lost_again: bool,
+    /// When the last of the retransmissions among it left.
+    pub(in crate::tcp) lost_again: Option<Instant>,
     /// When the next segment would be judged lost.
     pub(in crate::tcp) wait_until: Option<Instant>,
 }
@@ -272,7 +272,9 @@ impl Rack {
                     found.wait_until = Some(found.wait_until.map_or(due, |other| other.min(due)));
                     break;
                 }
-                found.lost_again |= board.ring[index].is(RETRANS);
+                if board.ring[index].is(RETRANS) {
+                    found.lost_again = Some(at); // they are in order
+                }
                 found.lost += board.mark_lost(index);
             }
             self.retransmissions.pop_front();

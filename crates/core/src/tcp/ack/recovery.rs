@@ -85,11 +85,16 @@ impl Sender {
             }
             CaState::Loss => {
                 // Linux: what repaired the timeout was lost in its turn.
-                if self.recovery.lost_again && shared.config.timeout_rules == TimeoutRules::Linux {
+                let as_linux = shared.config.timeout_rules == TimeoutRules::Linux;
+                if as_linux && self.recovery.lost_again.is_some() || self.recovery.has_lost_twice(shared) {
                     self.enter_recovery(now, shared, delivery);
                 }
             }
-            CaState::Recovery => {}
+            CaState::Recovery => {
+                if self.recovery.has_lost_twice(shared) {
+                    self.enter_recovery(now, shared, delivery);
+                }
+            }
         }
         lost
     }
@@ -146,7 +151,8 @@ impl Sender {
         let more = self.new_length(shared).is_some();
         match self.recovery.step_frto(shared.sack, delivery, more) {
             Frto::Spurious => self.undo(now, shared, delivery.rtt),
-            Frto::Real if !shared.sack => {
+            // In Linux duplicates count as delivered, which makes room.
+            Frto::Real if !shared.sack && shared.config.timeout_rules != TimeoutRules::Linux => {
                 // Both new segments still count as in flight: the window that slow start would have by now lets a
                 // retransmission leave.
                 let window = Bytes(3 * u64::from(shared.mss));
@@ -170,6 +176,10 @@ impl Sender {
         let mut event = self.flight_event(kind);
         // RFC 5681 3.2 step 2: less what limited transmit sent.
         event.flight_size = Bytes(self.board.out.saturating_sub(self.recovery.limited_sent) + delivery.acked);
+        if matches!(self.recovery.state, CaState::Recovery | CaState::Loss) {
+            // The second reduction for what is out, most of which has arrived or is lost: at most the window of the first.
+            event.flight_size = event.flight_size.min(self.cc.window());
+        }
         event
     }
 
@@ -188,6 +198,7 @@ impl Sender {
             let window = self.cc.window();
             self.shrink(now, shared, CongestionKind::Loss, delivery);
             self.begin_reduction(shared, delivery, window);
+            self.recovery.reduced_at = now;
         }
         self.recovery.answer_probe(); // RFC 8985 7.1
         (self.recovery.frto, self.recovery.frto_new) = (0, 0); // losses are repaired before new data is sent

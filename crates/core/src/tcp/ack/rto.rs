@@ -78,6 +78,12 @@ impl Rtt {
         rtt
     }
 
+    /// An RTT that may be the smallest.
+    #[inline(always)]
+    pub(in crate::tcp) fn note_least(&mut self, rtt: Duration) {
+        self.min = self.min.min(rtt);
+    }
+
     /// A valid sample (RFC 6298 2.2, 2.3): ends the back-off. `round_over`: what was out when the last round trip began is
     /// acknowledged.
     #[inline(always)]

@@ -140,6 +140,13 @@ impl Scoreboard {
         self.ring.len() as u32
     }
 
+    /// Segments outstanding that are not judged lost.
+    pub(in crate::tcp) fn segments_not_lost(&self) -> u32 {
+        let each = self.weight(self.mss).max(1);
+        self.segments()
+            .saturating_sub(self.marks.lost.div_ceil(each) as u32)
+    }
+
     /// Something new is outstanding.
     #[inline(always)]
     pub(in crate::tcp) fn push(&mut self, mut record: Record) {

@@ -45,15 +45,19 @@ pub(in crate::tcp) struct Recovery {
     pub(super) limited_sent: u64,
     /// When the probe timer was set while several segments were out: at that moment it need not be set again.
     pub(super) probed: Instant,
+    /// When the last of the retransmissions left that RACK has just judged lost.
+    pub(super) lost_again: Option<Instant>,
+    /// When the window was reduced for losses last.
+    pub(super) reduced_at: Instant,
     pub(super) dup_acks: u32,
+    /// Segments that D-SACKs reported.
+    pub(super) copies: u32,
     /// F-RTO's step, 0 when not running.
     pub(super) frto: u8,
     /// New segments F-RTO may still send.
     pub(super) frto_new: u8,
     /// The next segment leaves whatever the window says.
     pub(super) force: bool,
-    /// RACK has just judged a retransmission lost.
-    pub(super) lost_again: bool,
     /// Nothing is sent again before the next acknowledgment or timer: losses may have been delays.
     pub(super) hold: bool,
     pub(super) rescued: bool,
@@ -118,11 +122,13 @@ impl Recovery {
             delivered_total: 0,
             limited_sent: 0,
             probed: Instant::FAR_FUTURE,
+            lost_again: None,
+            reduced_at: Instant::ZERO,
             dup_acks: 0,
+            copies: 0,
             frto: 0,
             frto_new: 0,
             force: false,
-            lost_again: false,
             hold: false,
             rescued: false,
             undo_is_timeout: false,

@@ -50,8 +50,8 @@ impl Sender {
                 let by_linux = as_linux && shared.config.timeout_rules == TimeoutRules::Linux;
                 let begins = match self.recovery.state {
                     CaState::Open | CaState::Disorder | CaState::Cwr => true,
-                    CaState::Recovery => false,
-                    CaState::Loss => by_linux,
+                    CaState::Recovery => self.recovery.has_lost_twice(shared),
+                    CaState::Loss => by_linux || self.recovery.has_lost_twice(shared),
                 };
                 if found && begins {
                     self.enter_recovery(now, shared, &delivery);
@@ -166,6 +166,9 @@ impl Sender {
             rack.on_timeout(now, &mut self.board, min, shared.rtt.srtt());
         } else {
             self.board.mark_all_lost();
+        }
+        if reduces {
+            self.recovery.reduced_at = now;
         }
         event.in_flight = Bytes(if as_rfc { 0 } else { self.board.pipe() });
         self.cc.on_congestion(now, &event);

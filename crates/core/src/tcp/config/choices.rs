@@ -184,14 +184,15 @@ choice! {
     pub enum ZeroWindowProbe {
         /// The next octet (RFC 9293 3.8.6.1).
         Byte = "byte",
-        /// No data, with the sequence number before the first unacknowledged one (Linux `tcp_xmit_probe_skb`).
+        /// No data, with the sequence number before the first unacknowledged one (Linux `tcp_xmit_probe_skb`); the next one counts from its
+        /// answer (`tcp_ack_probe`).
         Empty = "empty",
     }
 
     /// What a retransmission timeout changes, and what shows that it was spurious.
     pub enum TimeoutRules {
         /// Each first timeout of some data reduces the window, to one segment (RFC 5681 3.1); F-RTO waits for what the retransmission
-        /// brings about (RFC 5682 3.1); the loss of a retransmission is repaired, and no more.
+        /// brings about (RFC 5682 3.1); the loss of a retransmission, which RACK finds, reduces the window once more (RFC 5681 4.3).
         Rfc = "rfc",
         /// As `linux`, but F-RTO is that of RFC 5682, and SACKs do not set the timer.
         Linux32 = "linux-3.2",
@@ -199,6 +200,15 @@ choice! {
         /// what may still be in flight (`tcp_enter_loss`); an original that is acknowledged or SACKed shows that the timeout was
         /// spurious (`tcp_process_loss`); a lost retransmission begins a recovery (`tcp_fastretrans_alert`); a SACK of what was sent
         /// before the first outstanding segment sets the timer anew (`tcp_clean_rtx_queue`).
+        Linux = "linux",
+    }
+
+    /// What reports of duplicates (D-SACK) mean.
+    pub enum DsackRules {
+        /// Each report widens RACK's window for reordering, at most once per round trip (RFC 8985 6.2 step 4).
+        Rfc = "rfc",
+        /// They widen it only after reordering was seen, and not for a tail loss probe; a duplicate counts as delivered; more duplicates
+        /// than were sent again are copies that the network made, and mean nothing (`tcp_dsack_seen`, 5.9).
         Linux = "linux",
     }
 

@@ -13,7 +13,7 @@
 )]
 
 use super::choices::{
-    DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, EcnFeedback, EcnOption, InitialSpreading,
+    DelayedAck, DsackRules, EarlyRetransmit, EcnCodepoint, EcnEcho, EcnFeedback, EcnOption, InitialSpreading,
     InitialWindow, KeepAlive, Pacing, Profile, Prr, TailLossProbe, TimeoutRules, TimerGrid, WindowGrowth,
     WindowUnit, WindowValidation, ZeroWindowProbe,
 };
@@ -383,6 +383,13 @@ switches! {
             linux_2015 => TimeoutRules::Linux, "tcp_enter_loss, tcp_process_loss";
             linux => TimeoutRules::Linux, "tcp_enter_loss, tcp_process_loss";
             rfc => TimeoutRules::Rfc, "RFC 5681 3.1, RFC 5682 3.1";
+        }
+        /// What reports of duplicates (D-SACK) mean.
+        dsack_rules: DsackRules as "dsack_rules" = {
+            ns2 => DsackRules::Rfc, "it reads none";
+            linux_old => DsackRules::Rfc, "came with 5.9";
+            linux => DsackRules::Linux, "tcp_dsack_seen (5.9)";
+            rfc => DsackRules::Rfc, "RFC 8985 6.2 step 4";
         }
         /// A probe is sent only if an RTT sample was taken since the last one.
         probe_needs_sample: bool as "probe_needs_sample" = {

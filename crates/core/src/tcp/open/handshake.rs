@@ -47,6 +47,9 @@ impl Connection {
             self.fail(ConnectionError::TimedOut);
             return;
         }
+        if self.shared.syn_lost == 0 {
+            self.shared.first_syn = self.shared.timestamp(self.syn_sent_at);
+        }
         self.shared.syn_lost = self.shared.syn_lost.saturating_add(1);
         self.shared.stats.retransmits += 1;
         if self.syn_attempts > linear {
@@ -215,6 +218,11 @@ impl Connection {
         } else if shared.timestamps && segment.tsecr != 0 {
             let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr).max(1);
             shared.sample(now, Duration::from_millis(u64::from(elapsed)), false);
+        }
+        // RFC 3522, Linux `tcp_try_undo_spurious_syn`: the first was answered, so none was lost.
+        if shared.config.undo && shared.timestamps && segment.tsecr != 0 && segment.tsecr == shared.first_syn
+        {
+            shared.syn_lost = 0;
         }
         if shared.syn_lost > 0 {
             shared.rtt.after_syn_timeout(&shared.config.rto); // RFC 6298 5.7

@@ -388,10 +388,7 @@ impl Connection {
         if shared.timers.waits_for(crate::tcp::Timer::Persist)
             && let Some(sender) = &mut self.sender
         {
-            if opened {
-                shared.timers.disarm();
-            }
-            sender.reset_persist_if(opened);
+            sender.on_window_answer(shared, opened);
         }
         changed
     }

@@ -39,8 +39,10 @@ impl Sender {
         };
         shared.timers.pace = until;
         let full = self.in_flight(shared) + self.board.weight(shared.mss) > self.window(shared);
-        // A pacer that follows the window is the window's limit, in time. A preserved window is another matter (RFC 7661 4.3).
-        let limited = full || !self.is_nonvalidated();
+        // A pacer that follows the window is the window's limit, in time. Linux's runs ahead of it, and looks at what is in flight
+        // (`tcp_write_xmit`). A preserved window is another matter (RFC 7661 4.3).
+        let follows = shared.config.pacing != Pacing::Linux && !self.is_nonvalidated();
+        let limited = full || follows;
         self.validate(now, shared, limited);
         true
     }

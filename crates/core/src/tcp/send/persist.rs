@@ -97,8 +97,12 @@ impl Sender {
         }
     }
 
-    /// The peer answered; if its window opened, probing starts anew next time.
-    pub(in crate::tcp) fn reset_persist_if(&mut self, opened: bool) {
+    /// The peer answered; if its window `opened`, probing starts anew next time. Linux counts the next interval from the answer
+    /// (`tcp_ack_probe`).
+    pub(in crate::tcp) fn on_window_answer(&mut self, shared: &mut Shared, opened: bool) {
+        if opened || shared.config.zero_window_probe == ZeroWindowProbe::Empty {
+            shared.timers.disarm();
+        }
         if opened {
             self.persist_backoff = 0;
         }

@@ -51,6 +51,8 @@ pub(in crate::tcp) struct Shared {
     pub(in crate::tcp) nagle: bool,
     /// The SYN or SYN-ACK was retransmitted.
     pub(in crate::tcp) syn_lost: u8,
+    /// TSval of the first SYN once it was sent again; 0: it was not.
+    pub(in crate::tcp) first_syn: u32,
     /// The peer's SYN carried a window scale.
     pub(in crate::tcp) peer_scales: bool,
     /// `Setting::HeaderPrediction`.
@@ -77,6 +79,41 @@ fn blank() -> Arc<Config> {
 }
 
 impl Shared {
+    /// Before a SYN was sent or came.
+    pub(in crate::tcp) fn new(config: &Arc<Config>, iss: SeqNumber) -> Shared {
+        Shared {
+            rtt: Rtt::new(&config.rto),
+            timers: Timers::new(),
+            stats: Lazy::default(),
+            peer: PeerWindow::NONE,
+            last_ack_sent: 0,
+            iss,
+            irs: SeqNumber(0),
+            ts_recent: 0,
+            ts_offset: Shared::ts_offset(iss),
+            mss: config.mss(),
+            events: 0,
+            snd_scale: 0,
+            rcv_scale: 0,
+            failure: None,
+            sack: false,
+            timestamps: false,
+            ecn: false,
+            nagle: config.nagle,
+            syn_lost: 0,
+            first_syn: 0,
+            peer_scales: false,
+            predict: true,
+            orphan: false,
+            latencies: false,
+            fast: FastPath::NONE,
+            path: None,
+            accecn: None,
+            cold: None,
+            config: Arc::clone(config),
+        }
+    }
+
     /// The window is reduced: a loss event, however many losses it has.
     #[cold]
     pub(in crate::tcp) fn count_congestion(&mut self, now: Instant) {

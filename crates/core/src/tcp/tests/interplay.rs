@@ -642,7 +642,12 @@ impl Watch {
         // A recovery that follows an answer to something else takes its reduction over.
         let recovered = counts.recoveries > before.recoveries && state != CaState::Cwr;
         if counts.reductions > before.reductions || recovered {
-            if let Some(end) = self.reduced {
+            // RFC 5681 4.3: the loss of a retransmission lowers it once more.
+            let rules = self.pair.a.config().timeout_rules;
+            let lost_again = rules == TimeoutRules::Rfc && sender.recovery.lost_a_retransmission();
+            if let Some(end) = self.reduced
+                && !lost_again
+            {
                 assert!(una >= end, "{}: two reductions in a window", self.name());
             }
             self.reduced = Some(high_seq);

@@ -1,7 +1,7 @@
 //! Loss detection and recovery by hand: RFC 6675, RFC 3042, RFC 5827, RFC 2018 8, RFC 6582, RFC 9937.
 
 use super::script::{MSS, Script, bare};
-use crate::tcp::{CaState, EarlyRetransmit, Prr, Timer, WindowUnit};
+use crate::tcp::{CaState, EarlyRetransmit, Prr, TimeoutRules, Timer, WindowUnit};
 use alloc::vec::Vec;
 
 /// Bytes judged lost.
@@ -422,4 +422,33 @@ fn prr_without_sack_counts_what_duplicates_stood_for_once() {
     assert_eq!(burst.first(), Some(&10));
     assert!(burst.len() <= 2, "{burst:?}");
     assert!(script.connection.info(script.now).pipe.get() <= 11_000);
+}
+
+#[test]
+fn the_loss_of_a_retransmission_lowers_the_window_once_more() {
+    // RFC 5681 4.3. Segments 0 to 19 leave at 0 ms, 0 is lost: the window falls from 20 to 10 at 100 ms. New segments leave as the SACKs
+    // of 4 to 19 come; 20 left after the retransmission, so its SACK at 200 ms shows that this was lost, too: 10 to 5.
+    for rules in [TimeoutRules::Rfc, TimeoutRules::Linux] {
+        let mut config = bare();
+        config.rack = true;
+        config.prr = Prr::Rfc9937;
+        config.timeout_rules = rules;
+        let mut script = Script::open(&config, 20);
+        assert_eq!(script.write(40).len(), 20);
+        assert_eq!(script.at(100).ack(0, &[(1, 4)])[0], 0, "the retransmission");
+        let mut fresh = Vec::new();
+        for end in 5..=20 {
+            fresh.extend(script.at(101).ack(0, &[(1, end)]));
+        }
+        assert_eq!(fresh[0], 20);
+        let threshold = |script: &Script| script.connection.info(script.now).ssthresh.get() / u64::from(MSS);
+        assert_eq!(threshold(&script), 10);
+        assert_eq!(script.at(201).ack(0, &[(1, 21)])[0], 0, "once more");
+        let second = if rules == TimeoutRules::Rfc { 5 } else { 10 };
+        assert_eq!(threshold(&script), second);
+        // That one is not lost: a further loss of the same window does not reduce.
+        let before = threshold(&script);
+        script.at(202).ack(0, &[(1, 22)]);
+        assert_eq!(threshold(&script), before);
+    }
 }
