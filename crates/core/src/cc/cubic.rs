@@ -17,7 +17,7 @@ use super::cubic_linux::Linux;
 use super::slow_start::SlowStart;
 use super::{
     Ack, Config, Congestion, CongestionController, CongestionKind, CubicArithmetic, Phase, Progress,
-    Reaction, Units,
+    Reaction, ReducedSample, Units,
 };
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
@@ -351,6 +351,20 @@ impl CongestionController for Cubic {
             linux.on_rtt(now, rtt);
         }
         true
+    }
+
+    /// `cubictcp_acked` does not ask for the state: HyStart ends a recovery at the window that it finds.
+    fn on_reduced_sample(&mut self, now: Instant, sample: &ReducedSample) {
+        let Some(linux) = &mut self.linux else { return };
+        let entered = sample.window > self.curve.ssthresh; // that acknowledgment has begun the reduction
+        if !linux.on_rtt(now, sample.rtt) || sample.window == self.curve.ssthresh {
+            return;
+        }
+        self.slow_start.set_delay(linux.delay_min());
+        if self.slow_start.on_reduced_sample(now, sample, self.units) && !entered {
+            self.curve.ssthresh = sample.window;
+            self.curve.window = sample.window;
+        }
     }
 
     fn on_congestion(&mut self, _now: Instant, event: &Congestion) {

@@ -9,7 +9,7 @@
 //! as four of its largest packets take), 8 samples, delay threshold an eighth
 //! of the smallest RTT held between 4 and 16 ms, from a window of 16 segments on.
 
-use super::Ack;
+use super::{Ack, ReducedSample};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -53,11 +53,23 @@ impl HyStart {
         let Some(rtt) = ack.newest_rtt.or(ack.rtt) else {
             return false;
         };
+        let sample = ReducedSample {
+            rtt,
+            round_start: ack.round_start,
+            srtt: ack.srtt,
+            window,
+        };
+        self.on_sample(now, &sample, mss)
+    }
+
+    /// The same of an RTT sample.
+    pub(super) fn on_sample(&mut self, now: Instant, sample: &ReducedSample, mss: u32) -> bool {
+        let ReducedSample { rtt, window, .. } = *sample;
         self.delay_min = self.delay_min.min(rtt);
         if self.found {
             return false;
         }
-        if ack.round_start || !self.started {
+        if sample.round_start || !self.started {
             self.started = true;
             self.round_start = now;
             self.last_ack = now;
@@ -73,7 +85,7 @@ impl HyStart {
             let threshold = self
                 .delay_min
                 .as_nanos()
-                .saturating_add(offload(window, ack.srtt).as_nanos());
+                .saturating_add(offload(window, sample.srtt).as_nanos());
             found = now.since(self.round_start).as_nanos() > threshold / 2;
         }
         self.round_min = self.round_min.min(rtt);

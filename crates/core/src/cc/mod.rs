@@ -55,6 +55,9 @@ pub trait CongestionController {
     fn stand_by(&mut self, _now: Instant, _rtt: Option<Duration>) -> bool {
         false
     }
+    /// An acknowledgment with an RTT sample while the window is that of a recovery or CWR, before the connection acts upon it, or the one
+    /// that ended slow start by a reduction, after it: `on_ack` or `stand_by` follows.
+    fn on_reduced_sample(&mut self, _now: Instant, _sample: &ReducedSample) {}
     /// An acknowledgment echoes marks: called before the [`on_congestion`](Self::on_congestion) that may answer them, for algorithms
     /// whose answer depends on the share of marks (RFC 8257 3.3: the average moves before the window). `on_ack` follows.
     fn on_echo(&mut self, _now: Instant, _echo: &Echo) {}
@@ -179,6 +182,20 @@ pub struct Progress {
     pub rtt: Option<Duration>,
     /// As in [`Ack`].
     pub cwnd_limited: bool,
+}
+
+/// An RTT sample while the window is that of a recovery or CWR.
+#[derive(Clone, Copy, Debug)]
+pub struct ReducedSample {
+    /// As [`Ack::newest_rtt`], or else [`Ack::rtt`].
+    pub rtt: Duration,
+    /// As in [`Ack`].
+    pub round_start: bool,
+    /// As in [`Ack`].
+    pub srtt: Option<Duration>,
+    /// The window in force, which proportional rate reduction has set; for the acknowledgment that ended slow start by a reduction
+    /// the window before it.
+    pub window: Bytes,
 }
 
 /// What an acknowledgment that echoes marks says of them.
@@ -441,6 +458,7 @@ registry! {
         fn on_echo(&mut self)(now: Instant, echo: &Echo);
         fn on_congestion(&mut self)(now: Instant, event: &Congestion);
         fn on_idle(&mut self)(now: Instant, idle: Duration);
+        fn on_reduced_sample(&mut self)(now: Instant, sample: &ReducedSample);
         fn on_window_restart(&mut self)(now: Instant);
         fn on_restart(&mut self)(now: Instant, idle: Duration);
         fn set_window(&mut self)(now: Instant, window: Bytes, ssthresh: Bytes);

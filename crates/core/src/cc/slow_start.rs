@@ -6,7 +6,7 @@
 
 use super::hystart::HyStart;
 use super::hystart_pp::HyStartPlusPlus;
-use super::{Ack, HyStart as HyStartChoice, Units};
+use super::{Ack, HyStart as HyStartChoice, ReducedSample, Units};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -56,6 +56,14 @@ impl SlowStart {
     pub(super) fn set_delay(&mut self, delay_min: Duration) {
         if let Detector::HyStart(detector) = &mut self.detector {
             detector.set_delay(delay_min);
+        }
+    }
+
+    /// An RTT sample while the window is a recovery's and below `ssthresh`: whether the original HyStart ends slow start.
+    pub(super) fn on_reduced_sample(&mut self, now: Instant, sample: &ReducedSample, units: Units) -> bool {
+        match &mut self.detector {
+            Detector::HyStart(detector) => detector.on_sample(now, sample, units.mss),
+            Detector::PlusPlus(_) | Detector::Off => false,
         }
     }
 

@@ -19,7 +19,8 @@
 //! which small packets take more than here. In a full set the owner keeps its place and its hosts are charged; Linux relabels it. Hosts in the table are held as
 //! long as a queue of theirs is busy. The quantum of a busy queue is cut without Linux's dithering, to at least one byte. In
 //! Linux the first drop of a new flow follows the first long wait at once, which neither the paper nor the source's own comment
-//! wants: here only with `details = "linux"`. The longest queue is found within a factor of two (docs/design/queues.md#drr-longest). Work per
+//! wants: here only with `details = "linux"`. Without `bandwidth` target and interval are those of a shaper at the link's rate: in Linux
+//! a device without a shaper is taken for infinitely fast, which a slow line never is. The longest queue is found within a factor of two (docs/design/queues.md#drr-longest). Work per
 //! packet grows with the busy queues of one host, as in Linux: each turn grants a share only.
 
 use super::classes::BacklogClasses;
@@ -153,9 +154,9 @@ impl Cake {
             next: Instant::ZERO,
             remainder: 0,
         });
-        let mtu_time = shaper.map_or(Duration::ZERO, |shaper| {
-            shaper.rate.time_for(Bytes(u64::from(mtu)))
-        });
+        // A line of this rate is one that somebody shapes to it: without `bandwidth`, too, a packet takes its time on it.
+        let rate = shaper.map_or(link.rate, |shaper| shaper.rate);
+        let mtu_time = rate.time_for(Bytes(u64::from(mtu)));
         let target = values.duration("target").unwrap_or(Duration::from_millis(5));
         let configured_interval = values.duration("interval").unwrap_or(Duration::from_millis(100));
         // Linux cake_set_rate: at low rates the target is one and a half packets, and the interval follows.

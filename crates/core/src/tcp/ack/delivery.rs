@@ -75,6 +75,15 @@ impl Sender {
                 rack.on_delivered(now, &record, false, min, proves);
             }
         }
+        if !QUIET && !self.board.marks.joined.is_empty() {
+            for sent in self.board.take_joined(ack) {
+                latency += now.since(sent);
+                count += 1;
+                if let Some(latencies) = self.thin.as_mut().and_then(|thin| thin.latencies.as_mut()) {
+                    latencies.push((sent, now.since(sent)));
+                }
+            }
+        }
         let stats = &mut *shared.stats;
         stats.ack_latency_sum += latency;
         stats.ack_latency_count += count;

@@ -8,7 +8,7 @@
 //! **Deviations.** Early retransmit's `Immediate` and `Delayed` are Linux's (2012 to 2017): with fewer than four segments
 //! out one SACKed segment is enough. A retransmission of the first segment restarts the retransmission timer, as Linux does.
 
-use crate::cc::{Ack, CongestionKind, Echo, Progress, Reaction};
+use crate::cc::{Ack, CongestionKind, Echo, Progress, Reaction, ReducedSample};
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
 use crate::tcp::Shared;
@@ -76,6 +76,9 @@ impl Sender {
             if self.recovery.probe_outcome(shared, ack, &delivery) {
                 self.note_loss(1, true);
                 self.enter_cwr(now, shared, CongestionKind::Loss, &delivery);
+                if shared.config.timeout_rules == TimeoutRules::Linux {
+                    self.finish_episode(now, shared); // `tcp_process_tlp_ack`: the window falls at once
+                }
             }
             if self.tempo.is_some() {
                 self.sample_pipe(now, shared, &delivery);
@@ -84,6 +87,9 @@ impl Sender {
             }
             if hidden.segments > 0 {
                 self.on_hidden(now, shared, &hidden, &delivery);
+            }
+            if let Some(window) = self.recovery.window() {
+                self.on_reduced_sample(now, shared, &delivery, Bytes(window), round_start);
             }
         }
         if !QUIET {
@@ -99,6 +105,26 @@ impl Sender {
         } else {
             let delivery = delivery; // a copy: what nobody else refers to stays in registers
             self.react_to_any(now, shared, segment, &delivery, before, round_start);
+        }
+    }
+
+    /// The RTT sample of an acknowledgment in a recovery or CWR, or of the one that begins it in slow start.
+    fn on_reduced_sample(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        delivery: &Delivery,
+        window: Bytes,
+        round_start: bool,
+    ) {
+        if let Some(rtt) = delivery.newest_rtt.or(delivery.rtt) {
+            let sample = ReducedSample {
+                rtt,
+                round_start,
+                srtt: shared.rtt.srtt(),
+                window,
+            };
+            self.cc.on_reduced_sample(now, &sample);
         }
     }
 
@@ -209,7 +235,7 @@ impl Sender {
         round_start: bool,
     ) {
         let known = is_agent(AGENT); // it asks for no rates and knows no PRR
-        let may_grow = !before.idle && self.may_grow(shared);
+        let mut may_grow = !before.idle && self.may_grow(shared);
         let state_before = if AGENT == NS2_REPAIR {
             CaState::Recovery
         } else {
@@ -221,7 +247,16 @@ impl Sender {
         } else if self.recovery.has_agent::<AGENT>() {
             self.transition_sack1::<AGENT>(now, shared, delivery);
         } else {
+            let slow_start = (self.cc.window() < self.cc.ssthresh()).then(|| self.cc.window());
             lost = self.transition(now, shared, segment, delivery);
+            if shared.config.growth == WindowGrowth::Linux {
+                may_grow = self.may_grow(shared); // asked of the window that an undo has restored (`tcp_cong_control`)
+            }
+            let enters =
+                self.recovery.window().is_some() && !matches!(state_before, CaState::Recovery | CaState::Cwr);
+            if let (true, Some(window)) = (enters, slow_start) {
+                self.on_reduced_sample(now, shared, delivery, window, round_start);
+            }
         }
         let echo = !QUIET && shared.ecn && shared.reports_marks(segment);
         let new = delivery.delivered > 0 || delivery.credited > 0;
@@ -337,11 +372,15 @@ impl Sender {
             if delivery.partial {
                 shared.rtt.reset_backoff();
             }
-        } else if shared.fast.defers() && self.board.out > 0 && self.recovery.state == CaState::Open {
-            shared.timers.put_off(now, shared.rtt.least());
+        } else if shared.fast.defers()
+            && self.recovery.state == CaState::Open
+            && let Some(head) = self.board.ring.front()
+        {
+            let least = shared.rtt.least(now.since(head.last_tx));
+            shared.timers.put_off(now, least);
         } else {
             let _ = shared.timers.take_put_off();
-            self.set_timer_of_progress(now, shared);
+            self.set_timer_of_progress(now, shared, false);
         }
     }
 
@@ -361,14 +400,15 @@ impl Sender {
     #[inline(always)]
     pub(in crate::tcp) fn settle_timer(&mut self, shared: &mut Shared) {
         if let Some(acked_at) = shared.timers.take_put_off() {
-            self.set_timer_of_progress(acked_at, shared);
+            self.set_timer_of_progress(acked_at, shared, shared.timers.has_sent());
         }
     }
 
-    /// The retransmission slot after an acknowledgment that came at `now` and was nothing but progress.
+    /// The retransmission slot after an acknowledgment that came at `now` and was nothing but progress; whether new data was `sent` upon
+    /// it.
     #[inline(never)]
-    fn set_timer_of_progress(&mut self, now: Instant, shared: &mut Shared) {
-        self.set_timer::<true, LOOKED_UP>(now, shared, true);
+    fn set_timer_of_progress(&mut self, now: Instant, shared: &mut Shared, sent: bool) {
+        self.set_timer_if::<true, LOOKED_UP>(now, shared, true, sent);
     }
 
     /// The retransmission slot after an acknowledgment. `QUIET`: nothing was lost, and nothing is waited for. `AGENT`: as in
@@ -379,6 +419,17 @@ impl Sender {
         now: Instant,
         shared: &mut Shared,
         advanced: bool,
+    ) {
+        self.set_timer_if::<QUIET, AGENT>(now, shared, advanced, false);
+    }
+
+    #[inline(always)]
+    fn set_timer_if<const QUIET: bool, const AGENT: u8>(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        advanced: bool,
+        sent: bool,
     ) {
         if self.board.out == 0 {
             if shared.timers.kind() != Some(Timer::Persist) {
@@ -431,7 +482,7 @@ impl Sender {
                 return; // a PTO runs from transmissions and cumulative acknowledgments
             }
             if shared.sack {
-                self.recovery.arm_probe::<QUIET>(now, shared, &self.board);
+                self.recovery.arm_probe::<QUIET>(now, shared, &self.board, sent);
                 return;
             }
         }

@@ -173,6 +173,16 @@ impl Records {
         self[index] = record;
     }
 
+    /// Takes out the record at `index`, if there is one.
+    pub(in crate::tcp) fn remove(&mut self, index: usize) -> Option<Record> {
+        let record = *self.get(index)?;
+        for at in index..self.len() - 1 {
+            self[at] = self[at + 1];
+        }
+        self.put = self.put.wrapping_sub(1);
+        Some(record)
+    }
+
     /// The number of records at the beginning for which `holds` says yes; it says no from then on.
     pub(in crate::tcp) fn partition_point(&self, mut holds: impl FnMut(&Record) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len());
@@ -313,6 +323,9 @@ mod tests {
                     let index = rng.below(len + 1) as usize;
                     records.insert(index, record(round));
                     deque.insert(index, round);
+                    let index = rng.below(len + 2) as usize;
+                    let removed = records.remove(index).map(|record| record.seq);
+                    assert_eq!(removed, deque.remove(index));
                 }
                 _ => {
                     let (from, to) = (rng.below(len + 1) as usize, rng.below(len + 3) as usize);

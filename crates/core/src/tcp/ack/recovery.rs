@@ -9,6 +9,7 @@ use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::loss_detection::{Few, early_threshold};
 use crate::tcp::ack::prr::{Entry, Prr, PrrAck};
+use crate::tcp::ack::records::{LOST, Record};
 use crate::tcp::ack::undo::{Frto, Mistake};
 use crate::tcp::config::{Prr as PrrVariant, TimeoutRules};
 use crate::tcp::send::half::Sender;
@@ -34,7 +35,10 @@ impl Sender {
         // on echoing (RFC 3168 6.1.2).
         let over = self.una > self.recovery.high_seq
             || (self.una == self.recovery.high_seq && self.recovery.state != CaState::Cwr);
-        if delivery.advanced && over && self.recovery.state != CaState::Open {
+        // A recovery that went on from CWR may be over when it begins.
+        let asked = delivery.advanced
+            || self.recovery.state == CaState::Recovery && shared.config.timeout_rules == TimeoutRules::Linux;
+        if asked && over && self.recovery.state != CaState::Open {
             self.finish_episode(now, shared);
         }
         if let Some(mistake) = self.recovery.mistake(shared, segment, delivery) {
@@ -61,8 +65,12 @@ impl Sender {
             self.recovery.wait_until = Instant::FAR_FUTURE; // early retransmit waits anew for what is out now
         }
         if self.recovery.state == CaState::Recovery && delivery.advanced && !shared.sack {
-            lost += self.board.mark_lost(0); // RFC 6582 3.2 step 3: partial acknowledgment
-            self.recovery.force = true;
+            // RFC 6582 3.2 step 3: partial acknowledgment. Not of a retransmission that took others along.
+            let under_way = |head: &Record| shared.config.collapse_retransmissions && head.is(LOST);
+            if !self.board.ring.front().is_some_and(under_way) {
+                lost += self.board.mark_lost(0);
+                self.recovery.force = true;
+            }
         }
         if self.board.marks.sacked_segments > 0
             || self.board.marks.duplicates > 0
@@ -136,7 +144,9 @@ impl Sender {
         }
         if self.recovery.undo_is_timeout {
             shared.stats.spurious_timeouts += 1;
-            shared.rtt.reset_backoff();
+            if shared.config.timeout_rules == TimeoutRules::Rfc {
+                shared.rtt.reset_backoff(); // in Linux a sample has to do it
+            }
             if shared.config.rto.after_spurious
                 && let Some(rtt) = rtt.or(shared.rtt.srtt())
             {
@@ -187,7 +197,8 @@ impl Sender {
         self.recovery.begin_episode(shared, &self.board, self.una, false);
         // In CWR the window is reduced for what was sent before `high_seq`; what was sent later is lost in another window of data
         // (RFC 5681 3.2). Linux finds that out an ACK later: its recovery without a reduction is over at once, and begins again.
-        let answered = self.recovery.state == CaState::Cwr && self.una < self.recovery.high_seq;
+        let as_linux = shared.config.timeout_rules == TimeoutRules::Linux;
+        let answered = self.recovery.state == CaState::Cwr && (as_linux || self.una < self.recovery.high_seq);
         if answered && !(self.recovery.reduced_for_mark && self.cc.is_milder_on_marks()) {
             self.recovery.undo_spares_window = true;
             self.note_recovery();
@@ -208,10 +219,14 @@ impl Sender {
             self.note_loss(0, true);
         }
         self.recovery.state = CaState::Recovery;
-        self.recovery.high_seq = self.nxt;
-        self.recovery.episode.recover = self.nxt;
+        // Linux: out of CWR nothing but the state changes (`tcp_enter_recovery`), so nothing is forced, either.
+        let goes_on = answered && as_linux;
+        if !goes_on {
+            self.recovery.high_seq = self.nxt;
+            self.recovery.episode.recover = self.nxt;
+        }
         self.recovery.begin_retransmitting(self.una);
-        self.recovery.force = self.board.marks.to_retransmit > 0; // RFC 6675 5 (4.3)
+        self.recovery.force = self.board.marks.to_retransmit > 0 && !goes_on; // RFC 6675 5 (4.3)
         let at = now + shared.rtt.rto(&shared.config.rto);
         shared.timers.move_rto(at);
     }

@@ -258,9 +258,10 @@ impl Rtt {
 
     /// No timer for what is out expires earlier than this after an acknowledgment that set it, be it that of the timeout or that of
     /// the tail loss probe, which takes two smoothed RTTs at least.
+    /// Nor earlier than the timeout of the first segment, which is of that `age`.
     #[inline(always)]
-    pub(in crate::tcp) fn least(&self) -> Duration {
-        self.base.min(self.srtt)
+    pub(in crate::tcp) fn least(&self, age: Duration) -> Duration {
+        self.base.saturating_sub(age).min(self.srtt)
     }
 
     /// The timeout without back-off.

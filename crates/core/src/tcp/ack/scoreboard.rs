@@ -18,6 +18,7 @@ use crate::tcp::state::lazy::{Blank, Lazy};
 use crate::tcp::state::work::Work;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// A run of SACKed records.
@@ -80,6 +81,8 @@ pub(in crate::tcp) struct Marks {
     pub(in crate::tcp) oldest_resent: Instant,
     /// The number of the record behind the last run, as far as it is known.
     pub(in crate::tcp) behind: u32,
+    /// Records that went along with another: their ends, and when they left first.
+    pub(in crate::tcp) joined: Vec<(u64, Instant)>,
     /// SACK blocks of the last acknowledgment that lie within runs, as on the wire; zero: none.
     pub(in crate::tcp) known: [u64; 4],
 }
@@ -100,6 +103,7 @@ impl Blank for Marks {
             judged: 0,
             oldest_resent: Instant::ZERO,
             behind: 0,
+            joined: Vec::new(),
             known: [0; 4],
         };
         &BLANK
@@ -209,6 +213,43 @@ impl Scoreboard {
         self.marks.lost += if rest.is(LOST) { more } else { 0 };
         self.marks.retrans += if rest.is(RETRANS) { more } else { 0 };
         self.ring.insert(index + 1, rest);
+    }
+
+    /// Record `index`, which is about to be sent again, takes the short records that follow along, as far as nothing of them is SACKed, as
+    /// they end at or before `edge`, and as all of it has no more than `most` bytes (Linux `tcp_retrans_try_collapse`).
+    pub(in crate::tcp) fn join(&mut self, index: usize, most: u32, edge: u64) {
+        while let (Some(&record), Some(&next)) = (self.ring.get(index), self.ring.get(index + 1)) {
+            if record.payload() >= most
+                || record.payload() + next.payload() > most
+                || next.end() > edge
+                || next.is(SACKED)
+            {
+                return;
+            }
+            let weight = self.weight(next.len);
+            self.forget(&next, weight);
+            self.ring.remove(index + 1);
+            if self.unit == 0 {
+                self.marks.lost += if record.is(LOST) { weight } else { 0 };
+                self.marks.retrans += if record.is(RETRANS) { weight } else { 0 };
+            } else {
+                self.out -= weight;
+                let duplicates = self.marks.duplicates;
+                self.set_duplicates(duplicates.saturating_sub(1));
+            }
+            let joined = &mut self.ring[index];
+            joined.len += next.len;
+            joined.flags |= next.flags & (FIN | PUSH);
+            joined.tx_count = joined.tx_count.max(next.tx_count);
+            let place = self.marks.joined.partition_point(|&(end, _)| end < next.end());
+            self.marks.joined.insert(place, (next.end(), next.first_tx));
+        }
+    }
+
+    /// What an acknowledgment up to `ack` covers of records that went along with others: when each was sent first.
+    pub(in crate::tcp) fn take_joined(&mut self, ack: u64) -> Vec<Instant> {
+        let count = self.marks.joined.partition_point(|&(end, _)| end <= ack);
+        self.marks.joined.drain(..count).map(|(_, sent)| sent).collect()
     }
 
     fn forget(&mut self, record: &Record, weight: u64) {
@@ -419,6 +460,17 @@ impl Scoreboard {
         }
         record.flags |= RETRANS;
         Some(*record)
+    }
+
+    /// What was sent again last, at `index`, is not taken to be in flight (Linux `tcp_send_loss_probe`).
+    pub(in crate::tcp) fn uncount(&mut self, index: usize) {
+        let Some(record) = self.ring.get_mut(index).filter(|record| record.is(RETRANS)) else {
+            return;
+        };
+        record.flags &= !RETRANS;
+        let record = *record;
+        self.marks.retrans -= self.weight(record.len);
+        self.marks.to_retransmit += u32::from(record.is(LOST));
     }
 
     #[inline]

@@ -11,10 +11,49 @@ use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::ack::state::Recovery;
-use crate::tcp::config::TailLossProbe;
+use crate::tcp::config::{TailLossProbe, TimeoutRules};
+use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::state::timers::Timer;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
+
+impl Sender {
+    /// A probe at PTO: new data if the peer's window allows, else the last segment (RFC 8985 7.3).
+    pub(in crate::tcp) fn loss_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        let new = self.new_length(shared);
+        let sent = if let Some((payload, fin)) = new {
+            Some(self.transmit::<false, false>(now, shared, payload, fin))
+        } else {
+            let last = self.board.ring.len().checked_sub(1)?;
+            let undo = self.recovery.undo_counts();
+            let sent = self.resend(now, shared, last); // whether it was lost, its acknowledgment says
+            if shared.config.timeout_rules == TimeoutRules::Linux {
+                // `tcp_send_loss_probe` counts it neither as in flight nor among what an undo waits for.
+                self.recovery.restore_undo_counts(undo);
+                self.board.uncount(last);
+            }
+            sent
+        };
+        self.recovery.on_probe(self.nxt, new.is_none());
+        shared.stats.probes += 1;
+        shared.stats.new_probes += u32::from(new.is_some());
+        let at = now + shared.rtt.rto(&shared.config.rto);
+        shared.arm(now, Timer::Rto, at);
+        sent
+    }
+}
+
+impl Sender {
+    /// Nothing probes for what the timer of a shut window sent (Linux `tcp_write_wakeup`).
+    #[cold]
+    pub(in crate::tcp) fn leave_unprobed(&mut self, now: Instant, shared: &mut Shared) {
+        if shared.timers.kind() == Some(Timer::Pto) {
+            self.recovery.probed = Instant::FAR_FUTURE;
+            let at = now + shared.rtt.rto(&shared.config.rto);
+            shared.arm(now, Timer::Rto, at);
+        }
+    }
+}
 
 impl Recovery {
     /// A probe left, of new data or of the last segment, after which SND.NXT is `nxt`.
@@ -48,13 +87,14 @@ impl Recovery {
     }
 
     /// Sets the timer to the probe timeout from now if a probe may follow (RFC 8985 7.2,
-    /// draft-dukkipati-tcpm-tcp-loss-probe-01 2.1). `QUIET`: nothing was lost or sent as a probe.
+    /// draft-dukkipati-tcpm-tcp-loss-probe-01 2.1). `sent`: new data left. `QUIET`: nothing was lost or sent as a probe.
     #[inline(always)]
     pub(in crate::tcp) fn arm_probe<const QUIET: bool>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
         board: &Scoreboard,
+        sent: bool,
     ) {
         self.probed = Instant::FAR_FUTURE;
         let config = &shared.config;
@@ -72,8 +112,16 @@ impl Recovery {
             }
             (Some(srtt), variant) => wait_of_one(shared, srtt, variant, self.probed_in_vain),
         };
+        // Linux `tcp_rto_delta_us` (4.15): when new data leaves, the first segment's own timeout is the limit.
+        let as_linux =
+            config.timeout_rules == TimeoutRules::Linux && config.tail_loss_probe == TailLossProbe::Rfc8985;
+        let own = match board.ring.front() {
+            Some(head) if as_linux => head.last_tx + shared.rtt.rto(&config.rto),
+            Some(_) | None => Instant::FAR_FUTURE,
+        };
         // As long as several are out and no sample comes, what leaves at this moment has the same timeout.
-        if !alone && !config.tail_loss_probe_restart {
+        let same = sent || !as_linux || own.min(shared.timers.rto_at()) >= now + wait;
+        if !alone && !config.tail_loss_probe_restart && same {
             self.probed = now;
         }
         if config.tail_loss_probe_restart
@@ -90,7 +138,12 @@ impl Recovery {
         if config.tail_loss_probe == TailLossProbe::Draft {
             wait = wait.max(floor);
         }
-        let at = (now + wait).min(shared.timers.rto_at());
+        let limit = match sent && as_linux {
+            false => shared.timers.rto_at(),
+            true if own > now => own,
+            true => Instant::FAR_FUTURE,
+        };
+        let at = (now + wait).min(limit);
         shared.arm(now, Timer::Pto, at);
     }
 
@@ -108,7 +161,10 @@ impl Recovery {
             self.tlp_end = 0; // new data was the probe
         } else if ack > self.tlp_end {
             self.tlp_end = 0; // the probe repaired a loss: one reduction
-            return matches!(self.state, CaState::Open | CaState::Disorder);
+            let reduces = matches!(self.state, CaState::Open | CaState::Disorder);
+            // Linux `tcp_process_tlp_ack` does not ask for the state; a recovery or a timeout has answered the probe.
+            return reduces
+                || self.state == CaState::Cwr && shared.config.timeout_rules == TimeoutRules::Linux;
         } else if !delivery.advanced && delivery.duplicate && delivery.sacked == 0 && !delivery.dsack {
             self.on_redundant_probe(shared); // both copies arrived
         }

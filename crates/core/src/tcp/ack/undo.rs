@@ -11,7 +11,7 @@
 //! `RetransmitTS` stays that of the episode before (Linux: `tcp_retrans_stamp_cleanup`): RFC 3522 assumes that the first
 //! acceptable ACK answers the oldest segment, and an earlier retransmission may bring it about. In fast recovery an echo that
 //! is too old takes nothing back while retransmissions are under way; by that ACK nothing more is judged lost or sent again
-//! (`tcp_try_undo_partial`). A tail loss probe counts as such a retransmission; Linux does not count it there. After a failed F-RTO with SACK the window stays as it is
+//! (`tcp_try_undo_partial`). A tail loss probe counts as such a retransmission, except with `timeout_rules` of Linux. After a failed F-RTO with SACK the window stays as it is
 //! (RFC 5682 step 3a: no more than three segments); without SACK it is three segments. In step 3 of the SACK version an ACK
 //! past `RecoveryPoint` that also acknowledges what was sent once before the timeout shows it to be spurious, as in Linux,
 //! if no SACK does; step 3a is more cautious.
@@ -82,6 +82,16 @@ impl Recovery {
         if over && self.episode.retrans_stamp != 0 && !board.has_resent() {
             self.episode.retrans_stamp = 0;
         }
+    }
+
+    /// What counts retransmissions for an undo.
+    pub(super) fn undo_counts(&self) -> (u32, u32) {
+        (self.episode.undo_retrans, self.episode.retrans_stamp)
+    }
+
+    /// The last retransmission does not count for an undo: as [`Recovery::undo_counts`] said before it.
+    pub(super) fn restore_undo_counts(&mut self, before: (u32, u32)) {
+        (self.episode.undo_retrans, self.episode.retrans_stamp) = before;
     }
 
     /// The episode is taken back: nothing is lost.

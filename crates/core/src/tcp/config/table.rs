@@ -463,6 +463,12 @@ switches! {
             linux => true, "tcp_sendmsg fills the last segment of the queue";
             rfc => true, "RFC 9293 3.7.4";
         }
+        /// A retransmission takes the short segments that follow along, up to a full one.
+        collapse_retransmissions: bool as "collapse_retransmissions" = {
+            ns2 => false, "tcp.cc: sends whole segments";
+            linux => true, "tcp_retrans_try_collapse: tcp_retrans_collapse 1";
+            rfc => false, "RFC 9293 3.8.1 leaves it open";
+        }
         /// The FIN leaves in a segment of its own when the windows hold all that was written before it; else, or with
         /// `false` always, it goes along with the last data.
         lone_fin: bool as "lone_fin" = {

@@ -113,6 +113,7 @@ impl Acking {
     #[inline(always)]
     pub(in crate::tcp) fn measure<const FULL: bool>(&mut self, config: &Config, segment: &Segment) {
         let payload = segment.payload;
+        let last = core::mem::take(&mut self.last_len);
         if FULL || payload >= self.full {
             // It is no more than our MSS, unless it is what `new` takes for it.
             if !FULL && (payload > self.full || payload <= LEAST_FULL) {
@@ -122,7 +123,7 @@ impl Acking {
                 self.pushed = self.pushed.max(1);
             }
         } else if matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
-            self.measure_small(segment);
+            self.measure_small(segment, last);
         }
     }
 
@@ -133,17 +134,17 @@ impl Acking {
     }
 
     /// A segment that is not full: of two alike in a row that no push made short, their size is the full one.
-    fn measure_small(&mut self, segment: &Segment) {
+    fn measure_small(&mut self, segment: &Segment, last: u32) {
         let payload = segment.payload;
         let whole = !segment
             .flags
             .intersects(Flags::PSH.with(Flags::FIN).with(Flags::URG));
         if payload >= 536 || (payload >= 88 && whole) {
-            if payload == self.last_len {
+            self.last_len = payload;
+            if payload == last {
                 self.full = payload;
                 return;
             }
-            self.last_len = payload;
         }
         self.pushed = (self.pushed + 1).min(2);
     }

@@ -15,7 +15,7 @@ use crate::tcp::Shared;
 use crate::tcp::ack::records::{FIN, PUSH, Record};
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::ack::state::Recovery;
-use crate::tcp::config::{Prr as PrrVariant, TailLossProbe, WindowUnit};
+use crate::tcp::config::{Prr as PrrVariant, TailLossProbe, TimeoutRules, WindowUnit};
 use crate::tcp::open::attempts::Attempts;
 use crate::tcp::send::offload::Wait;
 use crate::tcp::send::tempo::Tempo;
@@ -313,23 +313,6 @@ impl Sender {
         sent
     }
 
-    /// A probe at PTO: new data if the peer's window allows, else the last segment (RFC 8985 7.3).
-    fn loss_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
-        let new = self.new_length(shared);
-        let sent = if let Some((payload, fin)) = new {
-            Some(self.transmit::<false, false>(now, shared, payload, fin))
-        } else {
-            let last = self.board.ring.len().checked_sub(1)?;
-            self.resend(now, shared, last) // whether it was lost, its acknowledgment says
-        };
-        self.recovery.on_probe(self.nxt, new.is_none());
-        shared.stats.probes += 1;
-        shared.stats.new_probes += u32::from(new.is_some());
-        let at = now + shared.rtt.rto(&shared.config.rto);
-        shared.arm(now, Timer::Rto, at);
-        sent
-    }
-
     /// Whether the congestion window has no room for a full segment, while nothing is wrong, after one that weighs `last`. `FULL`:
     /// that was a full one, too.
     #[inline(always)]
@@ -364,7 +347,7 @@ impl Sender {
             Some(_) if !QUIET => self.bundle(now, shared, payload, fin),
             Some(_) | None => seq,
         };
-        self.sws_override = false;
+        let woken = core::mem::take(&mut self.sws_override);
         self.last_send = now;
         let pushed = !FULL && seq + u64::from(len) >= self.end && !self.unpushed;
         let mark = |on: bool, flag: u8| if on { flag } else { 0 };
@@ -396,6 +379,9 @@ impl Sender {
             self.on_paced(now, shared, weight, true);
         }
         self.after_transmit::<QUIET>(now, shared);
+        if !QUIET && woken && shared.config.timeout_rules == TimeoutRules::Linux {
+            self.leave_unprobed(now, shared);
+        }
         Outgoing {
             seq: start,
             payload: payload + (seq - start) as u32,
@@ -420,9 +406,16 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn resend(&mut self, now: Instant, shared: &mut Shared, index: usize) -> Option<Outgoing> {
+    pub(in crate::tcp) fn resend(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        index: usize,
+    ) -> Option<Outgoing> {
         if self.board.ring.get(index)?.len > shared.mss {
             self.board.split(index, shared.mss);
+        } else if shared.config.collapse_retransmissions {
+            self.board.join(index, shared.mss, shared.peer.edge());
         }
         let alone = self.board.pipe() == 0;
         let before = self.board.ring.get(index)?.last_tx;
@@ -510,6 +503,7 @@ impl Sender {
     #[inline(always)]
     fn after_transmit<const QUIET: bool>(&mut self, now: Instant, shared: &mut Shared) {
         if shared.timers.is_put_off_at(now) {
+            shared.timers.note_sent();
             return; // what is sent at the moment of the acknowledgment has no timer but the one that this sets
         }
         self.settle_timer(shared);
@@ -528,7 +522,7 @@ impl Sender {
     #[inline(never)]
     fn probe_after_transmit(&mut self, now: Instant, shared: &mut Shared) {
         if !(shared.config.tail_loss_probe_restart && shared.timers.is_due(Timer::Pto, now)) {
-            self.recovery.arm_probe::<false>(now, shared, &self.board);
+            self.recovery.arm_probe::<false>(now, shared, &self.board, true);
         }
     }
 }

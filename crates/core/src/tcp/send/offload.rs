@@ -4,10 +4,11 @@
 //! **Source.** Linux 6.18 `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer` (as of commit 295ce1eb36ae).
 //! **Deviations.** What was written counts as one buffer of the kernel, which holds 64 kB at most: a buffer in the middle of
 //! the queue that can be sent whole does not wait there. An acknowledgment alone does not count as sent a moment ago. A
-//! sender that is paced here segment by segment, in Linux group by group, does not wait, nor does one that bundles.
+//! sender that is paced here segment by segment, in Linux group by group, does not wait, nor does one that keeps writes apart.
 
 use crate::tcp::Shared;
 use crate::tcp::send::half::Sender;
+use crate::tcp::send::thin::Thin;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 
@@ -140,8 +141,8 @@ impl Sender {
         let mss = u64::from(shared.mss);
         if self.unsent() <= mss
             || matches!(self.recovery.state(), CaState::Recovery | CaState::Loss)
-            || self.tempo.is_some()
-            || self.thin.is_some()
+            || self.is_spaced(shared)
+            || self.thin.as_deref().is_some_and(Thin::keeps_writes_apart)
         {
             return None;
         }

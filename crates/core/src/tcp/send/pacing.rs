@@ -73,6 +73,16 @@ impl Sender {
     }
 
     /// `None`: whenever the window allows.
+    /// Whether segments leave one by one.
+    pub(super) fn is_spaced(&self, shared: &Shared) -> bool {
+        self.tempo.as_deref().is_some_and(|tempo| {
+            tempo.spread.is_some()
+                || tempo.is_nonvalidated()
+                || shared.config.pacing != Pacing::Off
+                || self.cc.pacing_rate().is_some()
+        })
+    }
+
     fn pace(&self, now: Instant, shared: &Shared) -> Option<Pace> {
         let tempo = self.tempo.as_deref()?;
         let mss = self.board.weight(shared.mss);

@@ -39,6 +39,11 @@ impl Thin {
         })
     }
 
+    /// Whether each write is a segment of its own.
+    pub(in crate::tcp) fn keeps_writes_apart(&self) -> bool {
+        self.writes.is_some()
+    }
+
     /// The application wrote up to offset `end`.
     pub(in crate::tcp) fn on_write(&mut self, end: u64) {
         if let Some(writes) = &mut self.writes {

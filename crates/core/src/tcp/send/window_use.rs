@@ -8,6 +8,7 @@
 use crate::cc::CongestionKind;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
+use crate::tcp::ack::records::Record;
 use crate::tcp::config::{WindowGrowth, WindowValidation};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::tempo::Tempo;
@@ -58,7 +59,11 @@ impl Sender {
         }
         if shared.config.growth == WindowGrowth::Linux {
             // tcp_write_xmit: a window that is full was the limit, also if nothing more is to be sent; and a drain that sends
-            // nothing new teaches nothing.
+            // nothing new teaches nothing. Without new data it is not even called: retransmissions do not count.
+            let new = |record: &Record| record.tx_count == 1 && record.last_tx == now;
+            if self.unsent() == 0 && !self.board.ring.back().is_some_and(new) {
+                return;
+            }
             limited = limited || self.in_flight(shared) >= self.window(shared);
             if !limited && self.last_send != now {
                 return;

@@ -53,6 +53,9 @@ pub(in crate::tcp) struct Timers {
     /// When the acknowledgment came that sets the retransmission slot anew, which is put off; `FAR_FUTURE`: it is not.
     #[serde(skip, default = "never")]
     acked_at: Instant,
+    /// Whether new data left upon it.
+    #[serde(skip)]
+    sent_since: bool,
     /// When data came whose acknowledgment is delayed, which is put off; `FAR_FUTURE`: it is not.
     #[serde(skip, default = "never")]
     data_at: Instant,
@@ -82,6 +85,7 @@ impl Timers {
             slow: Instant::FAR_FUTURE,
             pace: Instant::FAR_FUTURE,
             acked_at: Instant::FAR_FUTURE,
+            sent_since: false,
             data_at: Instant::FAR_FUTURE,
             silent_until: Instant::FAR_FUTURE,
             phase: 0,
@@ -117,7 +121,20 @@ impl Timers {
     pub(in crate::tcp) fn put_off(&mut self, now: Instant, least: Duration) {
         debug_assert!(self.armed() && !self.is_delay_put_off(), "something is out");
         self.acked_at = now;
+        self.sent_since = false;
         self.silent_until = now + least;
+    }
+
+    /// New data leaves at the moment of the acknowledgment that put the slot off.
+    #[inline(always)]
+    pub(in crate::tcp) fn note_sent(&mut self) {
+        self.sent_since = true;
+    }
+
+    /// Whether new data left since the slot was put off.
+    #[inline(always)]
+    pub(in crate::tcp) const fn has_sent(&self) -> bool {
+        self.sent_since
     }
 
     /// Whether the retransmission slot is put off.

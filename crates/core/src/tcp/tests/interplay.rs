@@ -585,10 +585,13 @@ impl Watch {
     fn look_at_repetition(&mut self, sent: &Sent) {
         let range = sent.transmit.start as usize..sent.transmit.end as usize;
         self.in_vain |= self.there[range.clone()].iter().any(Option::is_some);
+        // What goes along with a retransmission need not be lost.
+        let along = self.pair.a.config().collapse_retransmissions;
         for byte in range {
+            let first = byte as u64 == sent.transmit.start;
             if let Some(before) = self.again[byte].replace(sent.at) {
                 assert!(
-                    sent.at.since(before) >= RTT,
+                    sent.at.since(before) >= RTT || along && !first,
                     "{}: byte {byte} again after {:?}: {sent:?}",
                     self.name(),
                     sent.at.since(before)
@@ -613,8 +616,11 @@ impl Watch {
             sender.board.marks.sacked_segments, 0,
             "{name}: a probe behind a SACK"
         );
+        // In Linux only a timeout that is not over bounds it (`tcp_rto_delta_us`).
+        let rules = self.pair.a.config().timeout_rules;
         assert!(
-            self.pair.a.poll_timeout() <= Some(self.pair.a.shared.timers.rto_at()),
+            rules == TimeoutRules::Linux
+                || self.pair.a.poll_timeout() <= Some(self.pair.a.shared.timers.rto_at()),
             "{name}: a probe after the timeout"
         );
     }
@@ -650,7 +656,9 @@ impl Watch {
             {
                 assert!(una >= end, "{}: two reductions in a window", self.name());
             }
-            self.reduced = Some(high_seq);
+            // In Linux what a probe repaired is answered at once, and then over.
+            let over = rules == TimeoutRules::Linux && sender.recovery.state() == CaState::Open;
+            self.reduced = (!over).then_some(high_seq);
         }
     }
 

@@ -1,7 +1,8 @@
 //! The congestion controller with its window at hand: every segment looks at the window, few acknowledgments change it.
 
 use crate::cc::{
-    Ack, AnyController, Congestion, CongestionController, Echo, Phase, Progress, Reaction, Sent,
+    Ack, AnyController, Congestion, CongestionController, Echo, Phase, Progress, Reaction, ReducedSample,
+    Sent,
 };
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
@@ -100,6 +101,12 @@ impl Controller {
     /// Data leaves while nothing is in flight.
     pub(in crate::tcp) fn on_restart(&mut self, now: Instant, idle: Duration) {
         self.any.on_restart(now, idle);
+        self.look();
+    }
+
+    /// An RTT sample while the window is not the algorithm's.
+    pub(in crate::tcp) fn on_reduced_sample(&mut self, now: Instant, sample: &ReducedSample) {
+        self.any.on_reduced_sample(now, sample);
         self.look();
     }
 
