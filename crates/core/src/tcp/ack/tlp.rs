@@ -3,9 +3,10 @@
 //! **Source.** RFC 8985 7; draft-dukkipati-tcpm-tcp-loss-probe-01; `tail_loss_probe_restart` counts from the earliest
 //! outstanding segment (Rajiullah et al., CCR 45(1), 2015); `learn_ack_delay` is Fleetfoot's own.
 //! **Deviations.** A restarted probe that is due is not put off by what is written at that very moment. One probe per episode in both
-//! variants, as Linux. Where the probe would come at the RTO, the probe is sent. The draft's probe waits for the open state, RFC 8985's also
-//! follows where a reduction without a loss is under way (7.2; Linux since 4.16). On the wheel of Linux the timer has 2 ms more where several
-//! segments are out (`TCP_TIMEOUT_MIN_US`), but never comes after the RTO (`tcp_schedule_loss_probe`).
+//! variants, as Linux. With `timeout_rules` of Linux what a probe repaired is answered at once (`tcp_process_tlp_ack`). Where the probe
+//! would come at the RTO, the probe is sent. The draft's probe waits for the open state, RFC 8985's also follows where a reduction
+//! without a loss is under way (7.2; Linux since 4.16). On the wheel of Linux the timer has 2 ms more where several segments are out
+//! (`TCP_TIMEOUT_MIN_US`), but never comes after the RTO (`tcp_schedule_loss_probe`).
 
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;

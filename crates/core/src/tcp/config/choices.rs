@@ -189,7 +189,7 @@ choice! {
         Empty = "empty",
     }
 
-    /// What a retransmission timeout changes, and what shows that it was spurious.
+    /// What timeouts, tail loss probes and lost retransmissions change, and what shows that a timeout was spurious.
     pub enum TimeoutRules {
         /// Each first timeout of some data reduces the window, to one segment (RFC 5681 3.1); F-RTO waits for what the retransmission
         /// brings about (RFC 5682 3.1); the loss of a retransmission, which RACK finds, reduces the window once more (RFC 5681 4.3).
@@ -199,7 +199,9 @@ choice! {
         /// A timeout during a fast recovery, or while the window is reduced, does not reduce it once more, and the window begins above
         /// what may still be in flight (`tcp_enter_loss`); an original that is acknowledged or SACKed shows that the timeout was
         /// spurious (`tcp_process_loss`); a lost retransmission begins a recovery (`tcp_fastretrans_alert`); a SACK of what was sent
-        /// before the first outstanding segment sets the timer anew (`tcp_clean_rtx_queue`).
+        /// before the first outstanding segment sets the timer anew (`tcp_clean_rtx_queue`). A loss that a tail loss probe repaired lowers
+        /// the window at once, and no more follows (`tcp_process_tlp_ack`); the probe does not count as in flight. A recovery that begins
+        /// while the window is reduced goes on with that reduction (`tcp_enter_recovery`).
         Linux = "linux",
     }
 

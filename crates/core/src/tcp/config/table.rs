@@ -376,7 +376,7 @@ switches! {
             linux => 4, "unused";
             rfc => 4, "RFC 7765 4: rrthresh";
         }
-        /// What a retransmission timeout changes, and what shows that it was spurious.
+        /// What timeouts, tail loss probes and lost retransmissions change, and what shows that a timeout was spurious.
         timeout_rules: TimeoutRules as "timeout_rules" = {
             ns2 => TimeoutRules::Rfc, "its recoveries have rules of their own";
             linux_3_2 => TimeoutRules::Linux32, "tcp_enter_loss";
