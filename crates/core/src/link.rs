@@ -297,9 +297,17 @@ impl<Q: QueueDiscipline> Link<Q> {
         &self.statistics
     }
 
-    /// Time the serialiser was busy up to `now`. Call [`Link::on_timeout`] with the same `now` first.
+    /// Time the serialiser was busy up to `now`; on a trace what the packets would have taken at its mean rate
+    /// ([`Link::busy_within`]). Call [`Link::on_timeout`] with the same `now` first.
     pub fn busy(&self, now: Instant) -> Duration {
-        self.statistics.busy.saturating_sub(self.free_at.since(now))
+        let after = self.serialiser.busy_after(self.free_at, now);
+        self.statistics.busy.saturating_sub(after)
+    }
+
+    /// Time the serialiser was busy from `from` until just before `to`, of which `busy` is the difference of [`Link::busy`]. On a trace
+    /// it is the share of this time that was used of the delivery opportunities in it.
+    pub fn busy_within(&self, from: Instant, to: Instant, busy: Duration) -> Duration {
+        self.serialiser.busy_within(from, to, busy)
     }
 
     /// What waits in the queue, the packet being sent not included.

@@ -486,6 +486,17 @@ impl Network {
         }
     }
 
+    /// Makes of the busy time of links that follow a trace the share used of what these offered from `from` to `to`. Once, at the end.
+    pub(crate) fn weigh_busy(&mut self, from: Instant, to: Instant) {
+        for LinkSlot { body, meter, .. } in &mut self.links {
+            if let Body::Link(link) = body {
+                let before = meter.rest.busy_before;
+                let within = link.busy_within(from, to, meter.busy.saturating_sub(before));
+                meter.busy = before + within;
+            }
+        }
+    }
+
     /// Gives back room on wires that few packets use.
     pub(crate) fn tighten(&mut self) {
         for place in &mut self.links {

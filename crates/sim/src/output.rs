@@ -205,7 +205,7 @@ impl From<Stats> for Tally {
 /// What happened on one direction of a link, within [warmup, duration).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LinkOutput {
-    /// Time the serialiser was busy.
+    /// Time the serialiser was busy; on a trace the share of the measured time that was used of the opportunities in it.
     pub busy: Duration,
     /// Packets that left.
     pub packets: u64,

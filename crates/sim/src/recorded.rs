@@ -112,6 +112,7 @@ pub fn forward<O: Observer>(
         meter.rest.after = *statistics;
         meter.busy = busy;
     });
+    network.weigh_busy(window.from, end);
     let output = network.into_meters().next().map(crate::network::Meter::output);
     Ok(output.unwrap_or_default())
 }

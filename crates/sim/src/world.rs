@@ -220,6 +220,7 @@ impl<'a, O: Observer> World<'a, O> {
                     meter.rest.after = *statistics;
                     meter.busy = busy;
                 });
+            self.hosts.network.weigh_busy(from, seen);
             self.hosts.take_notices(&mut self.apps);
             if self.interrupted {
                 return Advance::Ended;

@@ -44,6 +44,41 @@ impl LinkRate {
             }
         }
     }
+
+    /// Bytes that can be sent from `from` until just before `to`; of a trace those of the opportunities in between.
+    pub fn bytes_between(&self, from: Instant, to: Instant) -> u64 {
+        match self {
+            LinkRate::Constant(rate) => {
+                let bits = u128::from(rate.bps()) * u128::from(to.since(from).as_nanos()) / 1_000_000_000;
+                u64::try_from(bits / 8).unwrap_or(u64::MAX)
+            }
+            LinkRate::Trace {
+                opportunities,
+                period,
+            } => {
+                let until = |at| opportunities_before(opportunities, *period, at);
+                until(to)
+                    .saturating_sub(until(from))
+                    .saturating_mul(u64::from(OPPORTUNITY_BYTES))
+            }
+        }
+    }
+}
+
+/// How many opportunities of a trace that repeats lie before `at`.
+fn opportunities_before(opportunities: &[Duration], period: Duration, at: Instant) -> u64 {
+    let period = period.max(Duration::from_nanos(1));
+    let mut periods = at.as_nanos() / period.as_nanos();
+    let mut within = Duration::from_nanos(at.as_nanos() % period.as_nanos());
+    // An offset equal to the period falls on the first moment of the next one.
+    if within.is_zero() && periods > 0 {
+        periods -= 1;
+        within = period;
+    }
+    let index = opportunities.partition_point(|&offset| offset < within);
+    periods
+        .saturating_mul(opportunities.len() as u64)
+        .saturating_add(index as u64)
 }
 
 #[derive(Debug)]
@@ -193,13 +228,36 @@ impl Serialiser {
     pub(super) fn busy(&self, start: Instant, finish: Instant, len: u32) -> Duration {
         match &self.trace {
             None => finish.since(start),
-            Some(trace) => {
-                let per_period = trace.opportunities.len() as u64 * u64::from(OPPORTUNITY_BYTES);
-                trace.period.mul_div(
-                    u64::from(len) + u64::from(self.constant.framing),
-                    per_period.max(1),
-                )
-            }
+            Some(trace) => trace.at_mean_rate(u64::from(len) + u64::from(self.constant.framing)),
+        }
+    }
+
+    /// What of the busy time counted so far falls on `now` and later. `free_at`: when the packet sent last is through.
+    pub(super) fn busy_after(&self, free_at: Instant, now: Instant) -> Duration {
+        match &self.trace {
+            None => free_at.since(now),
+            Some(trace) => trace.at_mean_rate(trace.carried_from(now)),
+        }
+    }
+
+    /// The busy time `busy` of the span from `from` until just before `to`, as counted, as its share of what the link could have
+    /// sent in that span: the rate of a trace may differ there from its mean.
+    pub(super) fn busy_within(&self, from: Instant, to: Instant, busy: Duration) -> Duration {
+        let Some(trace) = &self.trace else {
+            return busy;
+        };
+        let before = |at| opportunities_before(&trace.opportunities, trace.period, at);
+        let offered = u128::from(before(to).saturating_sub(before(from)));
+        let used = u128::from(busy.as_nanos()) * trace.opportunities.len() as u128;
+        let all = offered * u128::from(trace.period.as_nanos());
+        let span = to.since(from);
+        match all {
+            0 => Duration::ZERO,
+            // A product of more than 128 bits would take centuries.
+            all => Duration::from_nanos(
+                (used.saturating_mul(u128::from(span.as_nanos())) / all).min(u128::from(span.as_nanos()))
+                    as u64,
+            ),
         }
     }
 }
@@ -250,6 +308,22 @@ impl Trace {
             .saturating_add(offset)
     }
 
+    /// What `bytes` take at the mean rate.
+    #[inline]
+    fn at_mean_rate(&self, bytes: u64) -> Duration {
+        let per_period = self.opportunities.len() as u64 * u64::from(OPPORTUNITY_BYTES);
+        self.period.mul_div(bytes, per_period.max(1))
+    }
+
+    /// Bytes of what was sent that opportunities at or after `now` carry.
+    fn carried_from(&self, now: Instant) -> u64 {
+        let first = opportunities_before(&self.opportunities, self.period, now);
+        match self.next.checked_sub(first) {
+            None => 0,
+            Some(whole) => whole * u64::from(OPPORTUNITY_BYTES) + u64::from(OPPORTUNITY_BYTES - self.left),
+        }
+    }
+
     /// The first opportunity at or after `earliest` that is not used up.
     fn find(&self, earliest: Instant) -> Found {
         let at = self.time(self.next);
@@ -259,18 +333,7 @@ impl Trace {
                 at,
             };
         }
-        let periods = earliest.as_nanos() / self.period.as_nanos();
-        let within = Duration::from_nanos(earliest.as_nanos() % self.period.as_nanos());
-        let index = self.opportunities.partition_point(|&offset| offset < within);
-        let count = self.opportunities.len() as u64;
-        let mut number = periods.saturating_mul(count).saturating_add(index as u64);
-        // An offset equal to the period falls on the first moment of the next one.
-        if within.is_zero() && periods > 0 {
-            while number > 0 && self.time(number - 1) >= earliest {
-                number -= 1;
-            }
-        }
-        let number = number.max(self.next);
+        let number = opportunities_before(&self.opportunities, self.period, earliest).max(self.next);
         Found {
             number,
             at: self.time(number),

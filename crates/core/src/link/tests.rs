@@ -580,6 +580,66 @@ fn a_trace_serves_packets_at_its_opportunities() {
 }
 
 #[test]
+fn what_a_trace_offers_in_a_span_is_counted_at_its_opportunities() {
+    // Four at 0, 1, 1 and 4 ms of every 4 ms: the last falls on the first moment of the next period.
+    let rate = LinkRate::Trace {
+        opportunities: [0, 1, 1, 4].map(Duration::from_millis).into(),
+        period: Duration::from_millis(4),
+    };
+    let of = |from, to| rate.bytes_between(Instant::from_millis(from), Instant::from_millis(to)) / 1504;
+    assert_eq!([of(0, 1), of(0, 2), of(0, 4), of(0, 5)], [1, 3, 3, 5]);
+    assert_eq!(
+        [of(4, 8), of(2, 4), of(0, 4_000_000), of(3, 2)],
+        [4, 0, 3_999_999, 0]
+    );
+    let constant = LinkRate::Constant(Rate(12_000_000));
+    assert_eq!(
+        constant.bytes_between(Instant::from_millis(1), Instant::from_millis(3)),
+        3000
+    );
+}
+
+#[test]
+fn a_link_that_follows_a_trace_is_busy_for_the_share_of_its_opportunities_that_it_used() {
+    // One packet per millisecond for 10 ms, then one after 90 ms: a tenth of that on average.
+    let opportunities: Vec<Duration> = (1..=10).chain([100]).map(Duration::from_millis).collect();
+    let config = LinkConfig {
+        rate: LinkRate::Trace {
+            opportunities: opportunities.into(),
+            period: Duration::from_millis(100),
+        },
+        framing: 4,
+        ..LinkConfig::new(Rate(1), Duration::ZERO)
+    };
+    let mut link = link(&config);
+    send(&mut link, 0, (0..10).map(|i| packet(0, i, 1500)));
+    drain(&mut link);
+    let at = Instant::from_millis;
+    let within = |link: &Link<DropTail>, from, to| {
+        let busy = link.busy(at(to)).saturating_sub(link.busy(at(from)));
+        link.busy_within(at(from), at(to), busy).as_nanos()
+    };
+    let close = |found: u64, wanted: u64| found.abs_diff(wanted) < 100;
+    assert!(
+        close(within(&link, 0, 11), 11_000_000),
+        "full: {}",
+        within(&link, 0, 11)
+    );
+    assert!(
+        close(within(&link, 3, 8), 5_000_000),
+        "full: {}",
+        within(&link, 3, 8)
+    );
+    // Ten of eleven.
+    assert!(
+        close(within(&link, 0, 101), 91_818_181),
+        "{}",
+        within(&link, 0, 101)
+    );
+    assert_eq!(within(&link, 20, 90), 0, "nothing was offered");
+}
+
+#[test]
 fn busy_time_counts_the_packet_being_sent_in_part() {
     let mut link = link(&LinkConfig::new(Rate(12_000_000), Duration::ZERO));
     send(&mut link, 0, [packet(0, 0, 1500)]);

@@ -24,7 +24,7 @@
 use super::fair::{Class, shares};
 use crate::result::RunData;
 use crate::scenario::Resolved;
-use fleetfoot_core::time::Duration;
+use fleetfoot_core::time::Instant;
 use fleetfoot_sim::output::{GroupOutput, RunOutput};
 use fleetfoot_sim::routing::Paths;
 use fleetfoot_sim::spec::{GroupSpec, LinkSpec, PairPolicy};
@@ -135,7 +135,7 @@ impl<'a> Fair<'a> {
     /// of its rate, less those, times payload per byte of data packets, the better of baseline and variant.
     fn capacities(&self, before: &RunOutput, after: &RunOutput) -> Vec<f64> {
         let spec = &self.described.spec;
-        let measured = spec.duration - spec.warmup;
+        let measured = [spec.warmup, spec.duration].map(|at| Instant::ZERO.saturating_add(at));
         let mut payload = vec![[0.0; 2]; spec.links.len()];
         for (side, output) in [before, after].into_iter().enumerate() {
             for (paths, group) in self.paths.iter().zip(&output.groups) {
@@ -181,9 +181,9 @@ pub(super) struct Kept {
     pub(super) rightful: Vec<(f64, f64)>,
 }
 
-/// Bytes that a link's rate allows within `span`; of a trace its mean rate.
-fn bytes_of(link: &LinkSpec, span: Duration) -> f64 {
-    link.rate.mean().bps() as f64 * span.as_secs_f64() / 8.0
+/// Bytes that a link can send from the first moment until the second; of a trace those of the opportunities in between.
+fn bytes_of(link: &LinkSpec, [from, to]: [Instant; 2]) -> f64 {
+    link.rate.bytes_between(from, to) as f64
 }
 
 /// Payload bytes of one pair of a group.

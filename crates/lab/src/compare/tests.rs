@@ -518,3 +518,51 @@ fn normalised_times_are_multiples_of_the_same_flows_times() {
         error.message
     );
 }
+
+#[test]
+fn a_line_that_fades_after_the_measured_time_harms_as_one_of_a_constant_rate() {
+    let folder = crate::testing::folder("fade");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    // 20 Mbit/s for 8 s, then nothing until 60 s: a mean of 2.7 Mbit/s.
+    let opportunities = (1..=13_298).map(|number| number * 8000 / 13_298).chain([60_000]);
+    let trace: String = opportunities.map(|at| format!("{at}\n")).collect();
+    std::fs::write(folder.join("fade.trace"), trace).expect("a trace");
+    let of = |rate: &str| {
+        let text = format!(
+            "[network]\nkind = \"dumbbell\"\npairs = 2\naccess = {{ rate = \"1 Gbit/s\", delay = \"5 ms\", \
+             jitter = {{ dist = \"uniform\", min = \"0 ms\", max = \"1 ms\" }} }}\n\
+             [network.bottleneck]\nrate = {rate}\nframing = \"4 B\"\ndelay = \"20 ms\"\n\
+             queue = {{ kind = \"drop-tail\", limit = \"100 packets\" }}\n\
+             [[traffic]]\nname = \"pages\"\nkind = \"transfer\"\nsize = \"20 kB\"\n\
+             arrivals = {{ dist = \"poisson\", rate = \"5 per second\" }}\n\
+             [[traffic]]\nname = \"update\"\nkind = \"bulk\"\n\
+             [[variant]]\nname = \"short\"\nset = {{ \"network.bottleneck.queue.limit\" = \"3 packets\" }}\n\
+             [run]\nduration = \"7 s\"\nwarmup = \"2 s\"\ndrain = \"1 s\"\nseeds = 2\n"
+        );
+        let file = folder.join("line.toml");
+        std::fs::write(&file, text).expect("a scenario");
+        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
+        let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
+        let (options, stop) = (Options::default(), AtomicBool::new(false));
+        let batch = execute(&plan.jobs(), &plan.seeds, &options, &stop, &simulate, &|_| ());
+        let document = build(&plan, &batch.expect("it runs"), "").document;
+        let link = document.variants[0]
+            .links
+            .iter()
+            .find(|link| link.name == "bottleneck");
+        let versus = document.variants[1].versus.as_ref().expect("it was compared");
+        (
+            versus.groups[1].harm.expect("it carries something").value,
+            versus.cost.expect("it carries something"),
+            link.expect("it is there").utilisation,
+        )
+    };
+    let (constant, lost, used) = of("\"20 Mbit/s\"");
+    let (trace, lost_of_trace, used_of_trace) = of("{ trace = \"fade.trace\" }");
+    let _ = std::fs::remove_dir_all(&folder);
+    assert!(lost > 0.3 && constant > 0.3, "{lost} {constant}");
+    assert!((lost_of_trace - lost).abs() < 0.1, "{lost_of_trace} {lost}");
+    assert!((trace - constant).abs() < 0.1, "{trace} {constant}");
+    assert!((used_of_trace - used).abs() < 0.02, "{used_of_trace} {used}");
+    assert!((0.9..=1.0).contains(&used_of_trace), "{used_of_trace}");
+}
