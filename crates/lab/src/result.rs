@@ -359,8 +359,11 @@ pub struct Recommended {
     pub matters: Option<String>,
     /// Seeds over which the first tier was compared.
     pub seeds: u64,
-    /// Whether more seeds could still change who belongs to the tier.
+    /// Of how many variants more seeds could still say whether they belong to the first tier.
     pub undecided: u64,
+    /// Names of those variants.
+    #[serde(default)]
+    pub open: Vec<String>,
 }
 
 /// A comparison that was repeated with jitter.

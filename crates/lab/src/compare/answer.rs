@@ -26,7 +26,8 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
         places,
         matters: part_that_matters(plan, variants, first).map(|part| acts_at(plan, part)),
         seeds: variants[first].runs,
-        undecided: rows.open as u64,
+        undecided: rows.open.len() as u64,
+        open: rows.open.iter().map(name).collect(),
     })
 }
 
@@ -421,6 +422,7 @@ fn share(ratio: &Ratio) -> String {
 
 fn equals(recommended: &Recommended, searched: bool) -> String {
     let mut text = match recommended.equals.as_slice() {
+        [] if recommended.undecided > 0 => String::from(" Nothing else is known to be equal to it"),
         [] => String::from(" Nothing else is equal to it"),
         [only] => format!(" Equal within error: {only}"),
         names if names.len() <= MOST_EQUALS => format!(" Equal within error: {}", names.join(", ")),

@@ -6,6 +6,7 @@ pub mod exhaustive;
 mod fair;
 pub(crate) mod groups;
 mod harm;
+mod ladder;
 mod notes;
 pub(crate) mod numbers;
 pub mod parts;

@@ -5,8 +5,9 @@
 
 use super::groups::goodput;
 use super::harm::Fair;
+use super::ladder::Seen;
 use super::significance::Significance;
-use super::tiers::{Behind, Net, margin, pareto, tiers};
+use super::tiers::{Net, pareto};
 use super::times::compared_times;
 use super::{Plan, Resampling, turn_on};
 use crate::result::{GroupVersus, Ratio, RunData, Variant, Versus};
@@ -22,10 +23,13 @@ pub(super) struct Rows {
     pub(super) first: Vec<usize>,
     /// Index of the variant at the top of the table where no variant is a significant win.
     pub(super) top: Option<usize>,
-    /// Indices of the variants of which more seeds could say whether they belong to the first tier, or stay in it.
+    /// Indices of the variants of which more seeds could say whether they belong to the first tier, or stay in it: those that are wins
+    /// first, then the undecided ones, the best first.
     pub(super) contenders: Vec<usize>,
-    /// How many of them are undecided.
-    pub(super) open: usize,
+    /// Indices of those of them that may or may not belong to it, as far as the seeds say.
+    pub(super) open: Vec<usize>,
+    /// Indices of those of them that are no significant win.
+    pub(super) hopeful: Vec<usize>,
     /// Whether every seed of the baseline gave the same run.
     pub(super) same_seeds: bool,
     /// Time saved less harm of each variant but the first; `None` where nobody waits, or more of those who wait wait in vain.
@@ -50,8 +54,8 @@ pub(super) struct Row {
     pub(super) groups: Vec<GroupEstimates>,
     pub(super) win: Option<Estimate>,
     harm: Option<Ratio>,
-    net: Option<Net>,
-    seeds: usize,
+    pub(super) net: Option<Net>,
+    pub(super) seeds: usize,
     /// More of those who wait, wait in vain.
     unfinished: bool,
 }
@@ -101,25 +105,15 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         .filter(|&index| classes[index] == Class::Win)
         .filter(whole)
         .collect();
-    let ladder = table.ladder(&rows, &winners);
-    // What comes near the best as it seems, and has too few seeds to differ from chance.
-    let best = winners
-        .iter()
-        .filter_map(|&index| Some(rows[index].net.as_ref()?.value));
-    let best = best.fold(f64::NEG_INFINITY, f64::max);
-    let hopeful = |&index: &usize| {
-        let row = &rows[index];
-        let sooner = row
-            .win
-            .and_then(|win| win.ci95)
-            .is_some_and(|[_, high]| high < 1.0);
-        let near = row
-            .net
-            .as_ref()
-            .is_some_and(|net| net.value >= (best - margin(best)).max(WORTHWHILE));
-        classes[index] == Class::Undecided && whole(&index) && !row.unfinished && sooner && near
+    let seen = Seen {
+        rows: &rows,
+        over_fewer: &|index, seeds| table.row(index + 1, Some(seeds)),
+        resampling,
     };
-    let hopefuls: Vec<usize> = (0..others.len()).filter(hopeful).collect();
+    let ladder = seen.ladder(&winners);
+    let undecided = (0..others.len())
+        .filter(|&index| classes[index] == Class::Undecided && whole(&index) && !rows[index].unfinished);
+    let hopefuls = seen.hopefuls(&winners, undecided);
     let front = pareto(
         &others
             .iter()
@@ -205,7 +199,13 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
             .chain(&hopefuls)
             .map(|&index| index + 1)
             .collect(),
-        open: ladder.open + hopefuls.len(),
+        open: ladder
+            .open
+            .iter()
+            .chain(&hopefuls)
+            .map(|&index| index + 1)
+            .collect(),
+        hopeful: hopefuls.into_iter().map(|index| index + 1).collect(),
         same_seeds,
         nets: rows
             .into_iter()
@@ -278,14 +278,6 @@ struct Table<'a> {
     batch: &'a Batch,
     resampling: &'a Resampling,
     fair: Fair<'a>,
-}
-
-/// The tiers of the significant wins.
-struct Ladder {
-    /// The tier of each winner, from 1.
-    tiers: Vec<u64>,
-    contenders: Vec<usize>,
-    open: usize,
 }
 
 impl<'a> Table<'a> {
@@ -383,61 +375,6 @@ impl<'a> Table<'a> {
             harm: harm.map(|harm| harm.ratio(&resamples)),
             seeds: baseline.len(),
             unfinished,
-        }
-    }
-
-    /// Tiers of the `winners`. Those of which more seeds were run are compared over all of them, others over the seeds that
-    /// both have.
-    fn ladder(&self, rows: &[Row], winners: &[usize]) -> Ladder {
-        let few = winners.iter().map(|&index| rows[index].seeds).min().unwrap_or(0);
-        let short: Vec<Option<Row>> = winners
-            .iter()
-            .map(|&index| (rows[index].seeds > few).then(|| self.row(index + 1, Some(few))))
-            .collect();
-        let nets: Vec<f64> = winners
-            .iter()
-            .map(|&index| {
-                rows[index]
-                    .net
-                    .as_ref()
-                    .map_or(f64::NEG_INFINITY, |net| net.value)
-            })
-            .collect();
-        let behind = |best: usize, other: usize| -> Behind {
-            let (one, two) = (&rows[winners[best]], &rows[winners[other]]);
-            let shortened = |position: usize| short[position].as_ref().unwrap_or(&rows[winners[position]]);
-            let (one, two, seeds) = if one.seeds == two.seeds {
-                (one, two, one.seeds)
-            } else {
-                (shortened(best), shortened(other), few)
-            };
-            match (&one.net, &two.net) {
-                (Some(best), Some(other)) => other.behind(best, &self.resampling.of(seeds)),
-                _ => Behind {
-                    value: f64::INFINITY,
-                    ci95: None,
-                },
-            }
-        };
-        let tiers = tiers(&nets, &behind);
-        let best = (0..nets.len()).max_by(|&a, &b| nets[a].total_cmp(&nets[b]).then(b.cmp(&a)));
-        let (mut contenders, mut open) = (Vec::new(), 0);
-        if let Some(best) = best {
-            for (position, &index) in winners.iter().enumerate() {
-                let member = match position == best {
-                    true => None,
-                    false => Some(behind(best, position).member(margin(nets[best]))),
-                };
-                if member.is_none_or(|member| member.is_in() || member.is_open()) {
-                    contenders.push(index);
-                }
-                open += usize::from(member.is_some_and(super::tiers::Member::is_open));
-            }
-        }
-        Ladder {
-            tiers,
-            contenders,
-            open,
         }
     }
 }

@@ -247,7 +247,8 @@ fn join_variants(total: &mut Batch, batch: Batch) {
     total.runs.extend(batch.runs);
 }
 
-/// Doubles the seeds of the baseline and of all that may belong to the first tier while it is undecided and the budget lasts.
+/// Doubles the seeds of the baseline and of all that may belong to the first tier while it is undecided and the budget lasts. Where it does
+/// not last for all of them, the last ones, undecided ones that come least near the best, stay as they are.
 fn more_seeds(
     plan: &Plan,
     budget: Option<Budget>,
@@ -259,16 +260,24 @@ fn more_seeds(
     let first_pass = (plan.variants.len() * plan.seeds.len()) as u64;
     let (mut made, mut seeds) = (0, plan.seeds.clone());
     let most = MOST_SEEDS * plan.seeds.len();
-    while rows.open > 0 && seeds.len() >= 2 && (budget.is_some() || seeds.len() < most) {
+    // Seeds are added to what has all those before.
+    let mut able: Vec<usize> = (0..plan.variants.len()).collect();
+    while seeds.len() >= 2 && (budget.is_some() || seeds.len() < most) {
+        if !rows.open.iter().any(|index| able.contains(index)) {
+            break;
+        }
         let next = seeds.iter().max().copied().unwrap_or(0);
         let more: Vec<u64> = (1..=seeds.len() as u64)
             .map(|number| next.wrapping_add(number))
             .collect();
-        let wanted: Vec<usize> = std::iter::once(0)
-            .chain(rows.contenders.iter().copied())
-            .collect();
-        let cost = (wanted.len() * more.len()) as u64;
-        let affordable = match budget {
+        let contenders = rows
+            .contenders
+            .iter()
+            .copied()
+            .filter(|index| able.contains(index));
+        let mut wanted: Vec<usize> = std::iter::once(0).chain(contenders).collect();
+        let cost = |wanted: &[usize]| (wanted.len() * more.len()) as u64;
+        let affordable = |cost: u64| match budget {
             None => made + cost <= first_pass.max(FEW_RUNS.min(3 * first_pass)),
             Some(Budget::Runs(runs)) => made + cost <= runs,
             Some(Budget::Time(time)) => {
@@ -276,9 +285,15 @@ fn more_seeds(
                 started.elapsed().as_secs_f64() + each * cost as f64 <= time.as_secs_f64()
             }
         };
-        if !affordable {
+        let undecided = |index: &usize| rows.hopeful.contains(index);
+        while !affordable(cost(&wanted)) && wanted.len() > 2 && wanted.last().is_some_and(undecided) {
+            wanted.pop();
+        }
+        if !affordable(cost(&wanted)) || !rows.open.iter().any(|index| wanted.contains(index)) {
             break;
         }
+        let cost = cost(&wanted);
+        able.clone_from(&wanted);
         let jobs = plan.jobs();
         let jobs: Vec<Job> = wanted.iter().map(|&index| jobs[index].clone()).collect();
         let title = format!("{} more seeds of the best", more.len());

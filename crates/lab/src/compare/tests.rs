@@ -1,6 +1,6 @@
 //! Ranking and document from made-up runs.
 
-use super::{BASELINE, Choice, Plan, build};
+use super::{BASELINE, Choice, Plan, build, ranked};
 use crate::metrics::counters::reported;
 use crate::result::{Comparison, Document, Group};
 use crate::run::{Options, execute, simulate};
@@ -111,6 +111,49 @@ fn noise_is_not_called_a_win() {
     let versus = document.variants[2].versus.as_ref().expect("it was compared");
     assert!(!versus.significant);
     assert_eq!(versus.rank, 2);
+}
+
+#[test]
+fn what_may_be_as_good_as_the_best_is_named_and_gets_more_seeds() {
+    let document = compare(with_window(8), 2).document;
+    let [better, other] =
+        [1, 2].map(|index| document.variants[index].versus.as_ref().expect("it was compared"));
+    assert!(better.significant && !other.significant);
+    assert!(other.win_ci95.is_some_and(|[low, _]| low < 0.0), "{other:?}");
+    let recommended = document.recommended.expect("better is a win");
+    assert_eq!(
+        (
+            recommended.variant.as_str(),
+            recommended.equals.len(),
+            recommended.undecided
+        ),
+        ("better", 0, 1)
+    );
+    assert_eq!(recommended.open, ["costly"]);
+    let known = " Nothing else is known to be equal to it, over 12 seeds, too few to say of costly whether it belongs to tier 1.";
+    assert!(document.answer.contains(known), "{}", document.answer);
+    let plan = Plan::compare(with_window(8), &Choice::default()).expect("it resolves");
+    let (options, never) = (Options::default(), AtomicBool::new(false));
+    let batch = execute(&plan.jobs(), &plan.seeds, &options, &never, &engine, &|_| ());
+    let rows = ranked(&plan, &batch.expect("it runs")).rows;
+    assert_eq!(
+        (rows.contenders, rows.open, rows.hopeful),
+        (vec![1, 2], vec![2], vec![2])
+    );
+    // What surely saves nothing is not open.
+    let noise = compare(with_window(5), 2).document;
+    assert!(
+        noise
+            .recommended
+            .is_some_and(|own| own.undecided == 0 && own.open.is_empty())
+    );
+    assert!(
+        noise
+            .answer
+            .contains(" Nothing else is equal to it, over 12 seeds."),
+        "{}",
+        noise.answer
+    );
 }
 
 #[test]

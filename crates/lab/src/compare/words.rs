@@ -423,14 +423,23 @@ pub fn done<'a>(document: &'a Document, recommended: &Recommended) -> Option<&'a
         .or_else(|| variants().find(|variant| variant.name == recommended.variant))
 }
 
-/// How sure it is who belongs to the first tier.
+/// How sure it is who belongs to the first tier, and of which variants that is open.
 pub fn how_sure(recommended: &Recommended) -> String {
     let over = format!("over {}", seeds(recommended.seeds));
-    match recommended.undecided {
-        0 => over,
-        1 => format!("{over}, too few to say of 1 variant whether it belongs to tier 1"),
-        more => format!("{over}, too few to say of {more} variants whether they belong to tier 1"),
-    }
+    let it_belongs = match recommended.undecided {
+        0 => return over,
+        1 => "it belongs",
+        _ => "they belong",
+    };
+    let named = &recommended.open[..recommended.open.len().min(MOST_OPEN)];
+    let of = match (named, recommended.undecided - named.len() as u64) {
+        ([], 1) => String::from("1 variant"),
+        ([], count) => format!("{count} variants"),
+        ([one], 0) => one.clone(),
+        ([others @ .., last], 0) => format!("{} and {last}", others.join(", ")),
+        (names, more) => format!("{} and {more} more", names.join(", ")),
+    };
+    format!("{over}, too few to say of {of} whether {it_belongs} to tier 1")
 }
 
 /// The groups that a variant harms, the most harmed first.
@@ -502,6 +511,9 @@ pub fn margin(done: &Variant) -> String {
         " Its {commands} {share} of {rate} free, which was not simulated: what fills {line} loses about as much."
     )
 }
+
+/// So many variants are named of which it is open whether they belong to the first tier.
+const MOST_OPEN: usize = 6;
 
 /// Smallest share of a line's rate that is mentioned.
 const LEAST_MARGIN: f64 = 0.01;
@@ -663,6 +675,7 @@ mod tests {
                 matters: matters.map(str::to_owned),
                 seeds: 5,
                 undecided: 0,
+                open: Vec::new(),
             };
             done(&document, &recommended).map(|variant| variant.name.clone())
         };
@@ -707,12 +720,29 @@ mod tests {
             matters: None,
             seeds: 3,
             undecided: 0,
+            open: Vec::new(),
         };
         assert_eq!(how_sure(&recommended), "over 3 seeds");
         recommended.undecided = 2;
         assert_eq!(
             how_sure(&recommended),
-            "over 3 seeds, too few to say of 2 variants whether they belong to tier 1"
+            "over 3 seeds, too few to say of 2 variants whether they belong to tier 1",
+            "of a result that does not name them"
+        );
+        let mut open = |names: &[&str]| {
+            recommended.open = names.iter().map(|&name| name.to_owned()).collect();
+            recommended.undecided = names.len() as u64;
+            how_sure(&recommended)
+        };
+        assert_eq!(
+            open(&["drr"]),
+            "over 3 seeds, too few to say of drr whether it belongs to tier 1"
+        );
+        assert!(open(&["drr", "pie"]).contains(" of drr and pie whether they belong "));
+        let many = open(&["a", "b", "c", "d", "e", "f", "g", "h"]);
+        assert!(
+            many.contains(" of a, b, c, d, e, f and 2 more whether they belong "),
+            "{many}"
         );
     }
 

@@ -336,6 +336,7 @@ impl<'a> Table<'a> {
             matters: None,
             seeds: self.rounds as u64,
             undecided: 0,
+            open: Vec::new(),
         })
     }
 

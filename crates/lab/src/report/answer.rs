@@ -51,6 +51,7 @@ fn facts(document: &Document) -> Vec<Fact> {
         .map(|(group, harm)| format!("{} {}", group.name, words::harm(Some(harm))))
         .collect();
     let equals = match recommended.equals.as_slice() {
+        [] if recommended.undecided > 0 => String::from("nothing else that is known"),
         [] => String::from("nothing else"),
         names => names.join(", "),
     };

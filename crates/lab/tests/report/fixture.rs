@@ -94,6 +94,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
                 matters: Some("the uplink, 10 Mbit/s".to_owned()),
                 seeds,
                 undecided: 0,
+                open: Vec::new(),
             }),
             notes: vec![
                 "The fit of this scenario to the recording it was made of is poor (worst: exchanges, 172 % apart).".to_owned(),
