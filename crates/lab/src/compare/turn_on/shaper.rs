@@ -329,14 +329,23 @@ impl Here<'_> {
     /// line shows by its rates; there the shaper comes first.
     fn unknown(&self) -> Vec<Instruction> {
         let mut port = self.port();
-        // A host's own interface, and a line between two routers of a larger network, have no modem of yours.
+        // A host's own interface has no modem of yours.
         let nodes = &self.plan.described.spec.nodes;
         let host = nodes.get(self.link.from.0 as usize).is_some_and(|node| node.host);
-        let (Some(up), false) = (self.outward(), host) else {
+        let Some(rate) = self.rate.filter(|rate| !host && rate.bps() <= 2_500_000_000) else {
             return vec![port];
         };
-        let Some(rate) = self.rate.filter(|rate| rate.bps() <= 2_500_000_000) else {
-            return vec![port];
+        let access = self.uneven() || !line::is_port_rate(rate);
+        port.why = format!(
+            "If this device itself sends at {rate}, {}",
+            uncapitalised(&port.why)
+        );
+        let Some(up) = self.outward() else {
+            // A line between two routers of a larger network: whoever sends into it shapes.
+            return match access {
+                true => vec![self.limited(rate), port],
+                false => vec![self.port()],
+            };
         };
         let device = if up {
             "your router, in front of the modem"
@@ -352,11 +361,6 @@ impl Here<'_> {
         shaper
             .needs
             .push_str(" Write medium = \"docsis\" (or adsl, vdsl, gpon, ...) into the link of the scenario and the command fits the line.");
-        let access = self.uneven() || !line::is_port_rate(rate);
-        port.why = format!(
-            "If this device itself sends at {rate}, {}",
-            uncapitalised(&port.why)
-        );
         if access {
             vec![shaper, port]
         } else {

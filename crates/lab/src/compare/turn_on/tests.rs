@@ -313,6 +313,69 @@ fn an_unknown_line_with_uneven_rates_gets_the_shaper_first() {
 }
 
 #[test]
+fn an_unknown_line_of_a_graph_that_no_port_has_gets_the_shaper_first() {
+    let graph = |down: &str, up: &str| {
+        format!(
+            r#"
+[network]
+kind = "graph"
+hosts = ["dc", "pc"]
+routers = ["gateway", "branch"]
+[[link]]
+name = "lan"
+from = "dc"
+to = "gateway"
+delay = "1 ms"
+[[link]]
+name = "tunnel"
+from = "gateway"
+to = "branch"
+rate = "{down}"
+delay = "20 ms"
+framing = "80 B"
+queue = {{ kind = "drop-tail", limit = "250 ms" }}
+reverse = {{ rate = "{up}" }}
+[[link]]
+name = "desk"
+from = "branch"
+to = "pc"
+[[traffic]]
+name = "pages"
+kind = "transfer"
+size = "20 kB"
+arrivals = {{ dist = "poisson", rate = "20 per second" }}
+from = "dc"
+to = "pc"
+[run]
+duration = "10 s"
+seeds = 2
+"#
+        )
+    };
+    let commands = |down: &str, up: &str| -> Vec<Vec<String>> {
+        let plan = planned(&graph(down, up), &["cake"], "tunnel:forward");
+        let waits = measured(&plan, 0.0, 0.0);
+        let steps = instructions_of(&plan, 1, &waits, &waits);
+        steps.into_iter().map(|step| step.commands).collect()
+    };
+    let uneven = commands("12 Mbit/s", "4 Mbit/s");
+    assert_eq!(uneven.len(), 2, "{uneven:?}");
+    assert!(
+        uneven[0][0].contains("root cake bandwidth 11400kbit overhead 80 "),
+        "{uneven:?}"
+    );
+    assert!(uneven[1][0].contains("root cake besteffort"), "{uneven:?}");
+    // No port has this rate, though both directions have it; a port has 100 Mbit/s, but not one way.
+    assert_eq!(commands("12 Mbit/s", "12 Mbit/s")[0], uneven[0]);
+    assert!(commands("100 Mbit/s", "10 Mbit/s")[0][0].contains("bandwidth 95mbit overhead 80 "));
+    let port = commands("100 Mbit/s", "100 Mbit/s");
+    assert!(
+        port.len() == 1 && port[0][0].contains("root cake besteffort"),
+        "{port:?}"
+    );
+}
+
+#[test]
 fn a_switch_is_asked_for_a_threshold_in_its_own_words() {
     let text = line("10 Gbit/s", "10 Gbit/s", "medium = \"switch\"").replace("\"10 ms\"", "\"20 us\"");
     let steps = steps(&text, "dctcp", DOWN);
