@@ -3,6 +3,7 @@
 
 use super::plan::Plan;
 use super::ranking::WORTHWHILE;
+use crate::identity;
 use crate::result::{Senders, Variant};
 use crate::scenario::Setting;
 use std::cmp::Ordering;
@@ -48,12 +49,16 @@ impl Plan {
         let Some(whole) = self.whole(name) else {
             return;
         };
+        if !self.is_its_mechanisms(whole) {
+            return;
+        }
         let queues = self.variants[whole]
             .mechanisms
             .iter()
             .any(|part| part.changes_queues());
-        if queues && self.chosen.len() > 1 {
-            for place in self.chosen.clone() {
+        let places = self.variants[whole].places.clone();
+        if queues && places.len() > 1 {
+            for place in places {
                 self.add_part(whole, Part::Places(vec![place]));
             }
         }
@@ -94,6 +99,22 @@ impl Plan {
         let index = self.variants.iter().position(|variant| variant.name == name)?;
         let whole = &self.variants[index];
         (!whole.mechanisms.is_empty() && whole.part_of.is_none()).then_some(index)
+    }
+
+    /// Whether a variant is what its mechanisms make at its places, and nothing else. One of the file may set more, and parts, which are
+    /// made of the mechanisms, would be parts of another.
+    fn is_its_mechanisms(&self, whole: usize) -> bool {
+        let whole = &self.variants[whole];
+        let mut named = self.scenario.variants().iter();
+        if named.all(|variant| variant.name != whole.name) {
+            return true;
+        }
+        let site = self.site(&whole.places);
+        let set = whole.mechanisms.iter().fold(Setting::none(), |set, part| {
+            set.and(&part.setting(&self.described, &site))
+        });
+        let alone = self.scenario.resolve(&set);
+        alone.is_ok_and(|alone| identity::of(&alone.spec) == identity::of(&whole.resolved.spec))
     }
 
     fn add_part(&mut self, whole: usize, part: Part) {
@@ -286,6 +307,34 @@ arrivals = { dist = "poisson", rate = "3 per second" }
         );
         assert_eq!(of(-0.1, &[0.0, -0.1]), None);
         assert_eq!(of(0.30, &[]), None);
+    }
+
+    #[test]
+    fn a_variant_of_the_file_has_parts_at_its_own_places_only() {
+        let own = |set: &str| {
+            let text = format!("{SHIP}\n[[variant]]\nname = \"drr\"\nset = {{ {set} }}\n");
+            let scenario = Scenario::parse("ship.toml", &text).expect("it is correct");
+            let choice = Choice {
+                places: ["bottleneck", "access:forward"].map(str::to_owned).to_vec(),
+                ..Choice::default()
+            };
+            let mut plan = Plan::compare(scenario, &choice).expect("it resolves");
+            assert_eq!(plan.variants.len(), 2);
+            let places = plan.variants[1].places.len();
+            plan.add_parts("drr");
+            (places, plan.variants.len() - 2)
+        };
+        let kind = "\"network.bottleneck.queue.kind\" = \"drr\"";
+        let back = "\"network.bottleneck.reverse.queue.kind\" = \"drr\"";
+        assert_eq!(own(back), (1, 0), "of one place");
+        // The way back has the queue of the way there.
+        assert_eq!(own(kind), (2, 2), "not at the third place that was asked for");
+        let more = "\"network.bottleneck.queue.limit\" = \"60 packets\"";
+        assert_eq!(
+            own(&format!("{kind}, {more}")),
+            (2, 0),
+            "parts of the mechanism are none of it"
+        );
     }
 
     #[test]

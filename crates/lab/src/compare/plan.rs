@@ -295,7 +295,7 @@ impl Plan {
     }
 
     /// How the queues of these places are set.
-    fn site(&self, places: &[usize]) -> Site {
+    pub(super) fn site(&self, places: &[usize]) -> Site {
         let links: Vec<usize> = places
             .iter()
             .flat_map(|&place| &self.places[place].links)
