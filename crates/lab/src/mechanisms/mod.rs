@@ -315,9 +315,10 @@ impl Mechanism {
         }
         if self.set.iter().any(|(_, value)| *value == Preset::BottleneckRate) && one_rate(described).is_none()
         {
-            return Some(String::from(
-                "the bottleneck has no single constant rate that senders could know",
-            ));
+            return Some(String::from(match described.bottleneck_links().next() {
+                None => "senders have to know the bottleneck's rate: name the link in `run.bottleneck`",
+                Some(_) => "the bottleneck has no single constant rate that senders could know",
+            }));
         }
         let any = |wanted: &dyn Fn(&fleetfoot_core::tcp::Config) -> bool| {
             described.spec.groups.iter().any(|group| wanted(&group.sender))

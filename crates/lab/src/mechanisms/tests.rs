@@ -216,4 +216,10 @@ fn without_one_rate_nobody_knows_it() {
         .apply(&scenario, &described, &bottleneck(&described))
         .expect_err("two rates");
     assert!(reason.contains("no single constant rate"), "{reason}");
+    // Without a name there is no bottleneck to have a rate, though every link has one.
+    let unnamed = text.replace("bottleneck = [\"one\", \"two\"]", "");
+    let scenario = Scenario::parse("test.toml", &unnamed).expect("it is correct");
+    let described = scenario.resolve(&Setting::none()).expect("it is correct");
+    let reason = entry.missing(&described).expect("nobody said which link it is");
+    assert!(reason.contains("name the link in `run.bottleneck`"), "{reason}");
 }
