@@ -5,6 +5,7 @@ use crate::memory;
 use crate::metrics::GroupMetric;
 use crate::result::{Document, Group};
 use crate::run::Batch;
+use crate::scenario::Medium;
 use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::units::Bytes;
@@ -70,6 +71,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             first_of(&untouched)
         ));
     }
+    notes.extend(dsl_without_framing(plan));
     if several && !plan.standing.is_empty() && standing.is_empty() {
         notes.push(String::from(
             "no queue stands in this network as described, so queue mechanisms have little to shorten",
@@ -113,6 +115,38 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         }
     }
     notes
+}
+
+/// That lines of DSL count bytes that the scenario does not.
+fn dsl_without_framing(plan: &Plan) -> Option<String> {
+    let places: Vec<(String, Medium)> = plan
+        .places
+        .iter()
+        .filter_map(|place| {
+            let &index = place.links.first()?;
+            let medium = plan.described.links_info.get(index)?.medium?;
+            let counts = matches!(medium, Medium::Adsl | Medium::Vdsl);
+            let link = &plan.described.spec.links[index];
+            (counts && link.framing == 0).then(|| (place.described(), medium))
+        })
+        .collect();
+    let medium = places.first()?.1;
+    let names: Vec<String> = places.into_iter().map(|(name, _)| name).collect();
+    let (adds, advice) = match medium {
+        Medium::Adsl => (
+            "headers and the cells of ATM: of a full packet 1749 bytes, not 1500",
+            "`framing = \"40 B\"` and 48/53 of the rate",
+        ),
+        _ => (
+            "headers and PTM: of a full packet 1554 bytes, not 1500",
+            "`framing = \"30 B\"` and 64/65 of the rate",
+        ),
+    };
+    Some(format!(
+        "`medium` is {} and `framing` 0 at {}: if the rate there is that of the line, it carries {adds}; {advice} come near",
+        medium.name(),
+        first_of(&names)
+    ))
 }
 
 /// That connections without an end send what their buffer holds in a round trip and no more, so that no line and no queue is what they wait for.

@@ -485,8 +485,8 @@ pub fn unharmed(versus: &Versus) -> String {
     }
 }
 
-/// What the shapers of the instructions take from the lines, which were simulated without them; empty without one, or where the table
-/// would round it away.
+/// By how much less full packets get through the shapers of the instructions than on the lines, which were simulated without them; empty
+/// without one, or where the table would round it away.
 pub fn margin(done: &Variant) -> String {
     let margins = done
         .instructions
@@ -503,12 +503,12 @@ pub fn margin(done: &Variant) -> String {
         true => format!("{least} %"),
         false => format!("{least} to {most} %"),
     };
-    let (commands, rate, line) = match shares.len() {
-        1 => ("command leaves", "the line's rate", "the line"),
-        _ => ("commands leave", "the lines' rates", "a line"),
+    let (command, lines, line) = match shares.len() {
+        1 => ("its command", "the line", "the line"),
+        _ => ("its commands", "the lines", "a line"),
     };
     format!(
-        " Its {commands} {share} of {rate} free, which was not simulated: what fills {line} loses about as much."
+        " With {command} {lines} will carry {share} less than simulated, for what the shaper leaves free and counts beside packets: what fills {line} loses about as much."
     )
 }
 
@@ -569,16 +569,16 @@ mod tests {
         };
         assert_eq!(leaving(&[]), "");
         assert_eq!(leaving(&[None, Some(0.004)]), "", "the table would round it away");
-        let one = " Its command leaves 5 % of the line's rate free, which was not simulated: what fills the line loses about as much.";
+        let one = " With its command the line will carry 5 % less than simulated, for what the shaper leaves free and counts beside packets: what fills the line loses about as much.";
         assert_eq!(leaving(&[None, Some(0.05)]), one);
         let same = leaving(&[Some(0.05), Some(0.052)]);
         assert!(
-            same.starts_with(" Its commands leave 5 % of the lines' rates free,"),
+            same.starts_with(" With its commands the lines will carry 5 % less than simulated,"),
             "{same}"
         );
         let two = leaving(&[Some(0.1), Some(0.05), None]);
         assert!(
-            two.starts_with(" Its commands leave 5 to 10 % of the lines' rates free,"),
+            two.starts_with(" With its commands the lines will carry 5 to 10 % less than simulated,"),
             "{two}"
         );
         assert!(two.ends_with("what fills a line loses about as much."), "{two}");

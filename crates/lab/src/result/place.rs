@@ -71,7 +71,8 @@ pub struct Instruction {
     /// The variant that the commands turn on, or that can be had here, where that is another one; `needs` and `check` give its results.
     #[serde(default)]
     pub nearest: Option<String>,
-    /// Share of the line's rate that its shaper leaves free, without which the results were simulated; `null` without a shaper.
+    /// By which share less full packets get through its shaper than on the line as simulated: what it leaves free, and what it counts beside
+    /// packets that the scenario does not; `null` without a shaper.
     #[serde(default)]
     pub margin: Option<f64>,
 }

@@ -50,6 +50,36 @@ pub(super) struct Framing {
     pub without_pppoe: Option<(&'static str, u32)>,
 }
 
+/// Bytes of an Ethernet header, which Linux counts at a port of Ethernet (tc-stab(8)).
+pub(super) const ETHERNET: i64 = 14;
+
+impl Framing {
+    /// What the line adds to the header that is counted already.
+    pub(super) fn beyond_ethernet(&self) -> i64 {
+        i64::from(self.overhead) - ETHERNET
+    }
+
+    /// What of the line's rate carries packets.
+    pub(super) fn carried(&self, rate: Rate) -> Rate {
+        match self.ptm {
+            true => Rate::from_bps(rate.bps() / 65 * 64),
+            false => rate,
+        }
+    }
+
+    /// Bytes of the line's rate that a packet of `bytes` at layer 3 is counted with. `mean`: where cells are counted on average, as a file
+    /// of the router does.
+    pub(super) fn counted(&self, bytes: u32, mean: bool) -> f64 {
+        let bytes = (bytes + self.overhead).max(self.least);
+        match (self.atm, self.ptm) {
+            (true, _) if mean => f64::from(bytes + 24) * 53.0 / 48.0,
+            (true, _) => f64::from(bytes.div_ceil(48) * 53),
+            (false, true) => f64::from(bytes) * 65.0 / 64.0,
+            (false, false) => f64::from(bytes),
+        }
+    }
+}
+
 /// Numbers of tc-cake(8). Of DSL the framing with PPPoE is taken unless the scenario's `framing` is that of a line without:
 /// a few bytes too many cost less than one per cent, a few too few bring the modem's queue back.
 pub(super) fn framing(medium: Option<Medium>, described: u32) -> Framing {

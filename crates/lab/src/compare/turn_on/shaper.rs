@@ -411,13 +411,24 @@ impl Here<'_> {
             )
         };
         let carried = if framing.ptm && !discipline.shapes {
-            let written = tc_rate(carried(&framing, shaped));
+            let written = tc_rate(framing.carried(shaped));
             format!("; of 65 bytes of this line 64 carry packets, hence the rate {written}")
         } else {
             String::new()
         };
+        let described = f64::from(self.link.mtu + self.link.framing);
+        let counts = framing.counted(self.link.mtu, discipline.arguments.is_none());
+        let margin = 1.0 - shaped.bps() as f64 / rate.bps() as f64 * described / counts;
+        let simulated = match counts > described + 0.5 {
+            true => format!(
+                " A full packet of {} bytes takes {counts:.0} bytes of the rate so, and {described:.0} in the scenario (`framing`): the line carries {:.1} % of what was simulated.",
+                self.link.mtu,
+                100.0 * (1.0 - margin)
+            ),
+            false => String::new(),
+        };
         let why = format!(
-            "{reason} A router that {} {}, {percent} % of {rate}, makes them wait in itself instead, where {}; the margin keeps the other queue empty, since the rate is never known exactly, and {}{carried}.",
+            "{reason} A router that {} {}, {percent} % of {rate}, makes them wait in itself instead, where {}; the margin keeps the other queue empty, since the rate is never known exactly, and {}{carried}.{simulated}",
             if out { "sends at" } else { "takes them at" },
             shaped,
             discipline.does,
@@ -435,7 +446,7 @@ impl Here<'_> {
             ),
         });
         Instruction {
-            margin: Some(1.0 - shaped.bps() as f64 / rate.bps() as f64),
+            margin: Some(margin.max(0.0)),
             ..self.instruction(device, commands, why, needs)
         }
     }
@@ -445,7 +456,7 @@ impl Here<'_> {
         // A PPP interface has no Ethernet header that is counted already, and PPPoE adds 8 bytes that only DSL's framing has.
         let pppoe = if framing.without_pppoe.is_some() { 0 } else { 8 };
         let there = i64::from(framing.overhead) + pppoe;
-        let beyond = beyond_ethernet(framing);
+        let beyond = framing.beyond_ethernet();
         let ppp = match (discipline.shapes, self.medium) {
             (_, Some(Medium::Host | Medium::Switch)) => String::new(),
             (true, _) => String::from(" (a router that dials in by PPPoE: the PPP interface)"),
@@ -467,7 +478,7 @@ impl Here<'_> {
             let exact = if discipline.shapes {
                 String::from(keyword)
             } else {
-                format!("overhead {}", i64::from(bytes) - ETHERNET)
+                format!("overhead {}", i64::from(bytes) - line::ETHERNET)
             };
             text.push_str(&format!(
                 " On a line without PPPoE (no user name to dial in with) {exact} is exact."
@@ -553,33 +564,17 @@ fn shaper(
     ]
 }
 
-/// Bytes of an Ethernet header, which Linux counts at a port of Ethernet (tc-stab(8)).
-const ETHERNET: i64 = 14;
-
-/// What a line adds to the header that is counted already.
-fn beyond_ethernet(framing: &Framing) -> i64 {
-    i64::from(framing.overhead) - ETHERNET
-}
-
-/// What of a line's rate carries packets.
-fn carried(framing: &Framing, rate: Rate) -> Rate {
-    match framing.ptm {
-        true => Rate::from_bps(rate.bps() / 65 * 64),
-        false => rate,
-    }
-}
-
 /// One class of HTB at the rate with the discipline in it. The table of sizes adds what the line does to the 14 bytes of
 /// Ethernet that are counted already (tc-stab(8)); of PTM's 65 bytes 64 carry packets.
 fn htb(device: &str, arguments: &str, framing: &Framing, link: &LinkSpec, rate: Rate) -> String {
-    let beyond = beyond_ethernet(framing);
+    let beyond = framing.beyond_ethernet();
     let layer = if framing.atm { "atm" } else { "ethernet" };
     let least = if framing.least > 0 {
         format!(" mpu {}", framing.least)
     } else {
         String::new()
     };
-    let rate = carried(framing, rate);
+    let rate = framing.carried(rate);
     let packet = u64::from(link.mtu) + 14;
     // A millisecond of the rate, and at least one packet with its cells and headers.
     let burst = (rate.bps() / 8000).max(packet + packet / 8 + 48);

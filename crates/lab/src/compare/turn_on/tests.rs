@@ -238,6 +238,61 @@ fn dsl_lines_count_their_own_bytes() {
 }
 
 #[test]
+fn the_margin_counts_what_the_scenario_does_not() {
+    let of = |more: &str, mechanism: &str, place: &str| {
+        let found = steps(&line("16 Mbit/s", "1 Mbit/s", more), mechanism, place);
+        let margin = found[0].margin.expect("a shaper");
+        ((1000.0 * margin).round() / 10.0, found[0].why.clone())
+    };
+    // Full packets of 1500 bytes: 33 cells of 53 bytes with 40 more; 1530 bytes times 65/64; 1518; 1538.
+    for (medium, mechanism, place, margin) in [
+        ("adsl", "cake", UP, 18.5),
+        ("adsl", "fq-codel", UP, 18.5),
+        ("adsl", "cake", DOWN, 22.8),
+        ("vdsl", "cake", UP, 8.3),
+        ("docsis", "cake", UP, 6.1),
+        ("gpon", "cake", UP, 7.3),
+        // A file of the router counts half a cell with each packet.
+        ("adsl", "favourtail", UP, 17.5),
+    ] {
+        let (found, why) = of(&format!("medium = \"{medium}\""), mechanism, place);
+        assert_eq!(found, margin, "{medium} {mechanism}: {why}");
+        assert!(why.contains(" in the scenario (`framing`)"), "{why}");
+    }
+    let (found, why) = of("medium = \"adsl\"", "cake", UP);
+    assert!(
+        found == 18.5
+            && why.ends_with(
+                "A full packet of 1500 bytes takes 1749 bytes of the rate so, and 1500 in the scenario (`framing`): the line carries 81.5 % of what was simulated."
+            ),
+        "{why}"
+    );
+    let (found, why) = of("medium = \"docsis\"\nframing = 18", "cake", UP);
+    assert!(found == 5.0 && !why.contains("full packet"), "{found} {why}");
+    let (found, _) = of("framing = 80", "cake", UP);
+    assert_eq!(found, 5.0, "it counts what the scenario counts");
+}
+
+#[test]
+fn a_line_of_dsl_without_framing_is_noted() {
+    let notes = |more: &str| {
+        let plan = planned(&line("16 Mbit/s", "1 Mbit/s", more), &["cake"], UP);
+        let (options, never) = (Options::default(), AtomicBool::new(false));
+        let batch = execute(&plan.jobs(), &plan.seeds, &options, &never, &engine, &|_| ());
+        let notes = build(&plan, &batch.expect("it runs"), "").document.notes;
+        notes.into_iter().find(|note| note.contains("`framing` 0"))
+    };
+    let adsl = notes("medium = \"adsl\"").expect("it is noted");
+    assert!(
+        adsl.starts_with("`medium` is adsl and `framing` 0 at ") && adsl.contains("1749 bytes"),
+        "{adsl}"
+    );
+    assert!(notes("medium = \"vdsl\"").is_some_and(|note| note.contains("64/65 of the rate")));
+    assert_eq!(notes("medium = \"adsl\"\nframing = 40"), None);
+    assert_eq!(notes("medium = \"docsis\""), None);
+}
+
+#[test]
 fn a_port_is_changed_directly_at_its_own_rate() {
     let port = line("100 Mbit/s", "100 Mbit/s", "medium = \"ethernet\"");
     let port_steps = steps(&port, "fq-codel", DOWN);
@@ -415,8 +470,8 @@ fn a_mobile_line_is_warned_that_its_rate_moves_and_a_radio_that_no_shaper_holds_
     assert!(mobile[0].commands[0].contains("bandwidth 8500kbit ethernet"));
     assert!(mobile[0].needs.contains("cake-autorate"));
     assert!(
-        mobile[0].why.ends_with(
-            "ethernet counts 38 bytes with each packet, as on Ethernet, since what this line adds is not known."
+        mobile[0].why.contains(
+            "ethernet counts 38 bytes with each packet, as on Ethernet, since what this line adds is not known. A full packet"
         ),
         "{mobile:?}"
     );
