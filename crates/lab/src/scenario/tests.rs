@@ -270,6 +270,7 @@ fn messages_name_file_line_key_and_choices() {
         ("unknown network", home("\"dumbbell\"", "\"dumbell\"")),
         ("network of a later version", home("\"dumbbell\"", "\"fat-tree\"")),
         ("unknown queue", home("kind = \"drop-tail\"", "kind = \"droptail\"")),
+        ("policer", home("kind = \"drop-tail\"", "kind = \"policer\"")),
         ("unknown parameter", home("limit = \"100 packets\"", "limits = \"100 packets\"")),
         ("unknown traffic", home("kind = \"bulk\"", "kind = \"bulky\"")),
         ("unknown distribution", home("\"lomax\"", "\"lognorm\"")),

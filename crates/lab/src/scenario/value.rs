@@ -23,8 +23,23 @@ pub(crate) fn unknown_word(node: &Node, path: &str, message: &str, word: &str, n
 /// The registered discipline and its parameters.
 pub(crate) fn queue(node: &Node, path: &str) -> Result<(&'static str, Values), Error> {
     let names: Vec<&str> = plugins::queues().iter().map(|entry| entry.name).collect();
-    registered(node, path, "queue discipline", &names, plugins::queue)
+    let read = registered(node, path, "queue discipline", &names, plugins::queue);
+    let tag = match &node.value {
+        Value::Table(table) => table.get("kind").unwrap_or(node),
+        _ => node,
+    };
+    let policer = tag.as_text().is_some_and(|word| POLICERS.contains(&word));
+    read.map_err(|error| match policer {
+        true => error.note(String::from(NO_POLICER)),
+        false => error,
+    })
 }
+
+/// What people call a queue that drops or delays by a token bucket.
+const POLICERS: [&str; 6] = ["policer", "police", "policing", "token-bucket", "tbf", "car"];
+
+const NO_POLICER: &str = "there are no policers or token buckets (docs/trust.md, What is not modelled); nearest is a link of the policed \
+                          rate with a short queue: kind = \"drop-tail\", limit = the bucket's bytes";
 
 /// The queue at `node` with its limits in time replaced by bytes: `bytes_for` says how many are sent in that time.
 pub(crate) fn with_limits_in_bytes(
