@@ -101,6 +101,13 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
                 info.name
             ));
         }
+        if let Some(rounds) = rounds(document, index).filter(|_| several) {
+            notes.push(format!(
+                "{}: who waits for all answers of a round waits for the last of them, on average and at the 99th percentile: {rounds}; \
+                 the table is of single answers",
+                info.name
+            ));
+        }
         if let Some(late) = late_or_lost(document, index) {
             notes.push(format!(
                 "{}: frames that came after their deadline or never (until the next frame they count as waiting): {late}",
@@ -284,6 +291,23 @@ fn lateness(plan: &Plan, batch: &Batch) -> Option<String> {
             longest as f64 / 1e6
         )
     })
+}
+
+/// How long rounds of a group take in the variants that the answer names; `None` without rounds.
+fn rounds(document: &Document, group: usize) -> Option<String> {
+    let variants = document
+        .variants
+        .iter()
+        .filter(|variant| in_answer(document, &variant.name));
+    let times: Vec<String> = variants
+        .filter_map(|variant| {
+            let rounds = variant.groups[group].more(GroupMetric::Round)?;
+            let (mean, p99) = (numbers::seconds(rounds.mean), numbers::seconds(rounds.p99));
+            Some(format!("{} {mean} and {p99}", variant.name))
+        })
+        .take(SHORT_LIST)
+        .collect();
+    (!times.is_empty()).then(|| times.join(", "))
 }
 
 /// The share of late and lost frames, as described and where it is smallest; `None` where there are none at all.

@@ -265,7 +265,7 @@ pub fn group(group: &Group, runs: u64) -> String {
     format!("{} ({}{waits}): {detail}", group.name, group.kind)
 }
 
-/// What users of a group without retransmission feel beside its times: late frames, delay, loss.
+/// What users of a group feel beside its times: rounds, late frames, delay, loss.
 pub fn felt(group: &Group) -> Option<String> {
     let share = |metric| group.more(metric).map(|share| 100.0 * share.mean);
     let mut parts = Vec::new();
@@ -273,6 +273,10 @@ pub fn felt(group: &Group) -> Option<String> {
     if let (Some(TrafficKind::Cbr), Some(delay)) = (kind, &group.delivery_latency_s) {
         let (mean, p99) = (seconds(delay.mean), seconds(delay.p99));
         parts.push(format!("one-way delay mean {mean}, p99 {p99}"));
+    }
+    if let Some(rounds) = group.more(GroupMetric::Round) {
+        let (mean, p99) = (seconds(rounds.mean), seconds(rounds.p99));
+        parts.push(format!("a round, until the last is done, mean {mean}, p99 {p99}"));
     }
     if let Some(late) = share(GroupMetric::LateOrLost) {
         parts.push(format!("{late:.1} % of the frames late or lost"));

@@ -8,7 +8,7 @@
 
 use crate::statistics::Sample;
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, RunOutput};
-use fleetfoot_sim::spec::TrafficKind;
+use fleetfoot_sim::spec::{GroupSpec, PairPolicy, Traffic, TrafficKind};
 use std::collections::BTreeMap;
 
 /// Whether a flow should have completed and did not.
@@ -45,6 +45,47 @@ fn age(flow: &FlowRecord, run: &RunOutput) -> f64 {
     flow.given_up.unwrap_or(run.ended).since(flow.start).as_secs_f64()
 }
 
+/// Times of the rounds of `incast` of which all transfers were recorded, each from the first start to the last end: what a request waits
+/// for that needs all answers. A round with a transfer that did not complete enters as such a transfer does.
+pub(super) fn rounds(spec: &GroupSpec, group: &GroupOutput, run: &RunOutput) -> Sample {
+    let Traffic::Incast { count, .. } = spec.traffic else {
+        return Sample::default();
+    };
+    let transfers = match spec.spread {
+        PairPolicy::Each => count as usize * spec.pairs.len(),
+        PairPolicy::RoundRobin | PairPolicy::Random => count as usize,
+    };
+    let mut flows: Vec<&FlowRecord> = group.flows.iter().collect();
+    flows.sort_by_key(|flow| flow.start);
+    let known = |flow: &FlowRecord| flow.completed.or(flow.given_up);
+    // The first transfers of a round that began in the warm-up are missing.
+    let cut = flows.len() % transfers.max(1);
+    let offsets = if cut == 0 { vec![0] } else { vec![0, cut] };
+    let whole =
+        |offset: usize| -> Vec<&[&FlowRecord]> { flows[offset..].chunks_exact(transfers.max(1)).collect() };
+    let found = offsets.into_iter().map(whole).find(|rounds| {
+        let mut pairs = rounds.iter().zip(rounds.iter().skip(1));
+        pairs.all(|(before, after)| {
+            before
+                .iter()
+                .all(|flow| known(flow).is_none_or(|end| end <= after[0].start))
+        })
+    });
+    let mut sample = Sample::default();
+    for round in found.unwrap_or_default() {
+        let ends = round.iter().map(|flow| known(flow).unwrap_or(run.ended));
+        let (Some(first), Some(last)) = (round.first(), ends.max()) else {
+            continue;
+        };
+        let time = last.since(first.start).as_secs_f64();
+        match round.iter().all(|flow| flow.completed.is_some()) {
+            true => sample.completed.push(time),
+            false => sample.censored.push(time),
+        }
+    }
+    sample
+}
+
 /// Completion times of a group in one run as multiples of those in `twin`, the run of the same seed without loss and
 /// mechanisms. The n-th flow of a pair of hosts is compared with the n-th of that pair there; one of another size, as
 /// where the application waits for answers, has no counterpart, nor has one that did not complete there.
@@ -77,4 +118,58 @@ fn numbered(run: &RunOutput, index: usize) -> impl Iterator<Item = ((u32, u32), 
         *number += 1;
         ((flow.pair, *number), flow)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Scenario, Setting};
+    use fleetfoot_core::time::Instant;
+
+    #[test]
+    fn a_round_lasts_from_its_first_start_to_its_last_end() {
+        let text = "[network]\nkind = \"dumbbell\"\npairs = 3\nbottleneck = { rate = \"10 Mbit/s\", delay = \"5 ms\" }\n\
+                    [[traffic]]\nkind = \"incast\"\nsize = \"10 kB\"\ncount = 3\nrounds = 4\n";
+        let scenario = Scenario::parse("incast.toml", text).expect("it is correct");
+        let described = scenario.resolve(&Setting::none()).expect("it is correct");
+        let spec = &described.spec.groups[0];
+        let flow = |start: u64, end: Option<u64>| FlowRecord {
+            start: Instant::from_millis(start),
+            completed: end.map(Instant::from_millis),
+            ..FlowRecord::default()
+        };
+        let run = RunOutput {
+            ended: Instant::from_millis(1000),
+            ..RunOutput::default()
+        };
+        let of = |flows: &[FlowRecord]| {
+            let group = GroupOutput {
+                flows: flows.to_vec(),
+                ..GroupOutput::default()
+            };
+            let sample = rounds(spec, &group, &run);
+            let millis = |times: &[f64]| -> Vec<u64> {
+                times.iter().map(|time| (time * 1e3).round() as u64).collect()
+            };
+            (millis(&sample.completed), millis(&sample.censored))
+        };
+        // One transfer of the second round is late, one of the third was never done.
+        let mut flows = vec![
+            flow(0, Some(7)),
+            flow(1, Some(4)),
+            flow(2, Some(9)),
+            flow(20, Some(25)),
+            flow(20, Some(80)),
+            flow(20, Some(26)),
+            flow(90, Some(95)),
+            flow(90, None),
+            flow(90, Some(96)),
+        ];
+        assert_eq!(of(&flows), (vec![9, 60], vec![910]));
+        // The first of the first round began in the warm-up; of the last round one was not begun.
+        assert_eq!(of(&flows[1..]), (vec![60], vec![910]));
+        flows.pop();
+        assert_eq!(of(&flows), (vec![9, 60], vec![]));
+        assert_eq!(of(&[]), (vec![], vec![]));
+    }
 }

@@ -1,6 +1,6 @@
 //! Metrics of traffic groups.
 
-use super::flows::{completion_times, normalised};
+use super::flows::{completion_times, normalised, rounds};
 use super::{Scene, measured_s, metrics, watched};
 use crate::statistics::Sample;
 use fleetfoot_core::tcp::{Config, Stats};
@@ -77,6 +77,8 @@ metrics! {
             let streams = run.group.streams.iter();
             Sample::of(streams.map(|stream| stream.loss_event_rate).collect())
         };
+        /// Times of rounds of incast: from the first start to the last end.
+        Round = "more.round_s" => rounds(run.group_spec, run.group, run.run);
         /// Share of frames that arrived after the deadline of their call, or never whole.
         LateOrLost = "more.late_or_lost" => run.late_or_lost();
         /// Share of the datagrams that were lost, of kinds that nobody sends again; of pings, that of those without an answer.
