@@ -356,12 +356,11 @@ impl CongestionController for Cubic {
     /// `cubictcp_acked` does not ask for the state: HyStart ends a recovery at the window that it finds.
     fn on_reduced_sample(&mut self, now: Instant, sample: &ReducedSample) {
         let Some(linux) = &mut self.linux else { return };
-        let entered = sample.window > self.curve.ssthresh; // that acknowledgment has begun the reduction
-        if !linux.on_rtt(now, sample.rtt) || sample.window == self.curve.ssthresh {
+        if !linux.on_rtt(now, sample.rtt) || !(sample.begins || sample.window < self.curve.ssthresh) {
             return;
         }
         self.slow_start.set_delay(linux.delay_min());
-        if self.slow_start.on_reduced_sample(now, sample, self.units) && !entered {
+        if self.slow_start.on_reduced_sample(now, sample, self.units) && !sample.begins {
             self.curve.ssthresh = sample.window;
             self.curve.window = sample.window;
         }

@@ -58,6 +58,7 @@ impl HyStart {
             round_start: ack.round_start,
             srtt: ack.srtt,
             window,
+            begins: false,
         };
         self.on_sample(now, &sample, mss)
     }

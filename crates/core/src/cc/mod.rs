@@ -196,6 +196,8 @@ pub struct ReducedSample {
     /// The window in force, which proportional rate reduction has set; for the acknowledgment that ended slow start by a reduction
     /// the window before it.
     pub window: Bytes,
+    /// Whether the acknowledgment began the reduction, which has taken place.
+    pub begins: bool,
 }
 
 /// What an acknowledgment that echoes marks says of them.

@@ -288,19 +288,26 @@ impl Sender {
     /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).
     fn take_dsack(&mut self, shared: &mut Shared, left: u64, right: u64, delivery: &mut Delivery) {
         shared.stats.dsacks += 1;
-        delivery.dsack = true;
         let as_linux = shared.config.dsack_rules == DsackRules::Linux;
+        let copies = if as_linux {
+            (right - left).div_ceil(u64::from(shared.mss)).max(1) as u32
+        } else {
+            1
+        };
+        let of_probe = self.recovery.tlp_end != 0 && right == self.recovery.tlp_end && copies == 1;
+        if of_probe && self.recovery.tlp_is_retrans {
+            self.recovery.on_redundant_probe(shared); // RFC 8985 7.4.2
+        }
         if as_linux {
             // Linux `tcp_dsack_seen`: more than were sent again are copies that the network made.
-            let copies = (right - left).div_ceil(u64::from(shared.mss)).max(1);
-            self.recovery.copies = self.recovery.copies.saturating_add(copies as u32);
+            self.recovery.copies = self.recovery.copies.saturating_add(copies);
             if self.recovery.copies > shared.stats.retransmits {
                 return;
             }
-            delivery.segments += copies as u32;
-            delivery.delivered += copies * self.board.weight(shared.mss);
+            delivery.segments += copies;
+            delivery.delivered += u64::from(copies) * self.board.weight(shared.mss);
         }
-        let of_probe = self.recovery.tlp_end != 0 && right == self.recovery.tlp_end;
+        delivery.dsack = true;
         if let Some(rack) = &mut self.recovery.rack
             && !(as_linux && (rack.reorderings == 0 || of_probe))
         {
@@ -310,10 +317,8 @@ impl Sender {
             && right > self.recovery.episode.undo_marker
             && !matches!(self.recovery.episode.undo_retrans, 0 | NONE_YET)
         {
-            self.recovery.episode.undo_retrans -= 1; // at zero every retransmission was redundant
-        }
-        if of_probe && self.recovery.tlp_is_retrans {
-            self.recovery.on_redundant_probe(shared); // RFC 8985 7.4.2
+            let left = &mut self.recovery.episode.undo_retrans;
+            *left = left.saturating_sub(copies); // at zero every retransmission was redundant
         }
     }
 

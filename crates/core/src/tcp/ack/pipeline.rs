@@ -89,7 +89,7 @@ impl Sender {
                 self.on_hidden(now, shared, &hidden, &delivery);
             }
             if let Some(window) = self.recovery.window() {
-                self.on_reduced_sample(now, shared, &delivery, Bytes(window), round_start);
+                self.on_reduced_sample(now, shared, &delivery, (Bytes(window), false), round_start);
             }
         }
         if !QUIET {
@@ -114,7 +114,7 @@ impl Sender {
         now: Instant,
         shared: &Shared,
         delivery: &Delivery,
-        window: Bytes,
+        (window, begins): (Bytes, bool),
         round_start: bool,
     ) {
         if let Some(rtt) = delivery.newest_rtt.or(delivery.rtt) {
@@ -123,6 +123,7 @@ impl Sender {
                 round_start,
                 srtt: shared.rtt.srtt(),
                 window,
+                begins,
             };
             self.cc.on_reduced_sample(now, &sample);
         }
@@ -255,7 +256,7 @@ impl Sender {
             let enters =
                 self.recovery.window().is_some() && !matches!(state_before, CaState::Recovery | CaState::Cwr);
             if let (true, Some(window)) = (enters, slow_start) {
-                self.on_reduced_sample(now, shared, delivery, window, round_start);
+                self.on_reduced_sample(now, shared, delivery, (window, true), round_start);
             }
         }
         let echo = !QUIET && shared.ecn && shared.reports_marks(segment);
@@ -408,7 +409,7 @@ impl Sender {
     /// it.
     #[inline(never)]
     fn set_timer_of_progress(&mut self, now: Instant, shared: &mut Shared, sent: bool) {
-        self.set_timer_if::<true, LOOKED_UP>(now, shared, true, sent);
+        self.set_timer_when::<true, LOOKED_UP>(now, shared, true, sent);
     }
 
     /// The retransmission slot after an acknowledgment. `QUIET`: nothing was lost, and nothing is waited for. `AGENT`: as in
@@ -420,11 +421,11 @@ impl Sender {
         shared: &mut Shared,
         advanced: bool,
     ) {
-        self.set_timer_if::<QUIET, AGENT>(now, shared, advanced, false);
+        self.set_timer_when::<QUIET, AGENT>(now, shared, advanced, false);
     }
 
     #[inline(always)]
-    fn set_timer_if<const QUIET: bool, const AGENT: u8>(
+    fn set_timer_when<const QUIET: bool, const AGENT: u8>(
         &mut self,
         now: Instant,
         shared: &mut Shared,

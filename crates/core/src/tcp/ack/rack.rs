@@ -258,6 +258,7 @@ impl Rack {
             board.work.add(1);
         }
         while let Some(&(seq, at)) = self.retransmissions.front() {
+            let seq = board.ring.front().map_or(seq, |head| seq.max(head.seq)); // a part of it may be acknowledged
             let index = board.index_from(seq);
             let current = board
                 .ring

@@ -173,14 +173,13 @@ impl Records {
         self[index] = record;
     }
 
-    /// Takes out the record at `index`, if there is one.
-    pub(in crate::tcp) fn remove(&mut self, index: usize) -> Option<Record> {
-        let record = *self.get(index)?;
-        for at in index..self.len() - 1 {
-            self[at] = self[at + 1];
+    /// Takes out `count` records from the one at `index` on, as far as there are so many.
+    pub(in crate::tcp) fn remove(&mut self, index: usize, count: usize) {
+        let count = count.min(self.len().saturating_sub(index));
+        for at in index + count..self.len() {
+            self[at - count] = self[at];
         }
-        self.put = self.put.wrapping_sub(1);
-        Some(record)
+        self.put = self.put.wrapping_sub(count as u32);
     }
 
     /// The number of records at the beginning for which `holds` says yes; it says no from then on.
@@ -324,8 +323,10 @@ mod tests {
                     records.insert(index, record(round));
                     deque.insert(index, round);
                     let index = rng.below(len + 2) as usize;
-                    let removed = records.remove(index).map(|record| record.seq);
-                    assert_eq!(removed, deque.remove(index));
+                    let count = rng.below(3) as usize;
+                    records.remove(index, count);
+                    let end = (index + count).min(deque.len());
+                    deque.drain(index.min(end)..end);
                 }
                 _ => {
                     let (from, to) = (rng.below(len + 1) as usize, rng.below(len + 3) as usize);

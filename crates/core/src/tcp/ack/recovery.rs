@@ -55,6 +55,7 @@ impl Sender {
         }
         if self.board.out == 0 {
             self.recovery.wait_until = Instant::FAR_FUTURE;
+            self.recovery.lost_again = None;
             if self.recovery.state == CaState::Disorder {
                 self.recovery.state = CaState::Open;
             }

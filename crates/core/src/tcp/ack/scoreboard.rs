@@ -218,31 +218,37 @@ impl Scoreboard {
     /// Record `index`, which is about to be sent again, takes the short records that follow along, as far as nothing of them is SACKed, as
     /// they end at or before `edge`, and as all of it has no more than `most` bytes (Linux `tcp_retrans_try_collapse`).
     pub(in crate::tcp) fn join(&mut self, index: usize, most: u32, edge: u64) {
-        while let (Some(&record), Some(&next)) = (self.ring.get(index), self.ring.get(index + 1)) {
-            if record.payload() >= most
-                || record.payload() + next.payload() > most
-                || next.end() > edge
-                || next.is(SACKED)
-            {
-                return;
-            }
+        let Some(&first) = self.ring.get(index) else {
+            return;
+        };
+        let (mut joined, mut count) = (first, 0);
+        while joined.payload() < most
+            && let Some(&next) = self.ring.get(index + 1 + count)
+            && joined.payload() + next.payload() <= most
+            && next.end() <= edge
+            && !next.is(SACKED)
+        {
             let weight = self.weight(next.len);
             self.forget(&next, weight);
-            self.ring.remove(index + 1);
             if self.unit == 0 {
-                self.marks.lost += if record.is(LOST) { weight } else { 0 };
-                self.marks.retrans += if record.is(RETRANS) { weight } else { 0 };
+                self.marks.lost += if first.is(LOST) { weight } else { 0 };
+                self.marks.retrans += if first.is(RETRANS) { weight } else { 0 };
             } else {
                 self.out -= weight;
-                let duplicates = self.marks.duplicates;
-                self.set_duplicates(duplicates.saturating_sub(1));
             }
-            let joined = &mut self.ring[index];
             joined.len += next.len;
             joined.flags |= next.flags & (FIN | PUSH);
             joined.tx_count = joined.tx_count.max(next.tx_count);
             let place = self.marks.joined.partition_point(|&(end, _)| end < next.end());
             self.marks.joined.insert(place, (next.end(), next.first_tx));
+            count += 1;
+        }
+        if count > 0 {
+            self.work.add(self.ring.len() - index);
+            self.ring[index] = joined;
+            self.ring.remove(index + 1, count);
+            let duplicates = self.marks.duplicates;
+            self.set_duplicates(duplicates.saturating_sub(count as u32));
         }
     }
 

@@ -10,6 +10,7 @@
 
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
+use crate::tcp::ack::records::RETRANS;
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::ack::state::Recovery;
 use crate::tcp::config::{TailLossProbe, TimeoutRules};
@@ -26,12 +27,15 @@ impl Sender {
             Some(self.transmit::<false, false>(now, shared, payload, fin))
         } else {
             let last = self.board.ring.len().checked_sub(1)?;
-            let undo = self.recovery.undo_counts();
+            let episode = self.recovery.episode();
+            let counted = self.board.ring[last].is(RETRANS);
             let sent = self.resend(now, shared, last); // whether it was lost, its acknowledgment says
             if shared.config.timeout_rules == TimeoutRules::Linux {
-                // `tcp_send_loss_probe` counts it neither as in flight nor among what an undo waits for.
-                self.recovery.restore_undo_counts(undo);
-                self.board.uncount(last);
+                // `tcp_send_loss_probe` counts it neither as in flight nor among what an undo or PRR counts.
+                self.recovery.restore_episode(episode);
+                if !counted {
+                    self.board.uncount(last);
+                }
             }
             sent
         };
@@ -42,9 +46,7 @@ impl Sender {
         shared.arm(now, Timer::Rto, at);
         sent
     }
-}
 
-impl Sender {
     /// Nothing probes for what the timer of a shut window sent (Linux `tcp_write_wakeup`).
     #[cold]
     pub(in crate::tcp) fn leave_unprobed(&mut self, now: Instant, shared: &mut Shared) {
@@ -139,10 +141,12 @@ impl Recovery {
         if config.tail_loss_probe == TailLossProbe::Draft {
             wait = wait.max(floor);
         }
-        let limit = match sent && as_linux {
-            false => shared.timers.rto_at(),
-            true if own > now => own,
-            true => Instant::FAR_FUTURE,
+        let limit = if !(sent && as_linux) {
+            shared.timers.rto_at()
+        } else if own > now {
+            own
+        } else {
+            Instant::FAR_FUTURE
         };
         let at = (now + wait).min(limit);
         shared.arm(now, Timer::Pto, at);
@@ -166,7 +170,11 @@ impl Recovery {
             // Linux `tcp_process_tlp_ack` does not ask for the state; a recovery or a timeout has answered the probe.
             return reduces
                 || self.state == CaState::Cwr && shared.config.timeout_rules == TimeoutRules::Linux;
-        } else if !delivery.advanced && delivery.duplicate && delivery.sacked == 0 && !delivery.dsack {
+        } else if !delivery.advanced
+            && delivery.duplicate
+            && delivery.sacked == 0
+            && (!delivery.dsack || shared.config.timeout_rules == TimeoutRules::Linux)
+        {
             self.on_redundant_probe(shared); // both copies arrived
         }
         false

@@ -14,13 +14,16 @@
 //! (`tcp_try_undo_partial`). A tail loss probe counts as such a retransmission, except with `timeout_rules` of Linux. After a failed F-RTO with SACK the window stays as it is
 //! (RFC 5682 step 3a: no more than three segments); without SACK it is three segments. In step 3 of the SACK version an ACK
 //! past `RecoveryPoint` that also acknowledges what was sent once before the timeout shows it to be spurious, as in Linux,
-//! if no SACK does; step 3a is more cautious.
+//! if no SACK does; step 3a is more cautious. Where the loss of a retransmission reduced once more (`timeout_rules = "rfc"`), an undo takes back the second
+//! reduction only.
 
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::scoreboard::Scoreboard;
-use crate::tcp::ack::state::Recovery;
+use crate::tcp::ack::state::{Episode, Recovery};
+use crate::tcp::config::TimeoutRules;
+use crate::tcp::state::lazy::Lazy;
 use crate::tcp::state::types::CaState;
 
 /// How a reduction was shown to be a mistake.
@@ -51,7 +54,10 @@ impl Recovery {
     /// as the first of this one: an acknowledgment that it brings about is no answer to an original.
     pub(super) fn begin_episode(&mut self, shared: &Shared, board: &Scoreboard, una: u64, timeout: bool) {
         let may_undo = shared.config.undo || shared.config.frto;
-        let under_way = board.retransmissions_in_flight();
+        // Linux `tcp_init_undo`: a probe is one of them, though it does not count as in flight.
+        let as_linux = shared.config.timeout_rules == TimeoutRules::Linux;
+        let probe = !timeout && as_linux && self.is_probing() && self.tlp_is_retrans;
+        let under_way = board.retransmissions_in_flight() + u32::from(probe);
         let episode = &mut *self.episode;
         episode.undo_marker = if may_undo { una.max(1) } else { 0 };
         episode.undo_retrans = if under_way > 0 { under_way } else { NONE_YET };
@@ -84,14 +90,17 @@ impl Recovery {
         }
     }
 
-    /// What counts retransmissions for an undo.
-    pub(super) fn undo_counts(&self) -> (u32, u32) {
-        (self.episode.undo_retrans, self.episode.retrans_stamp)
+    /// The last episode, if there is anything of it.
+    pub(super) fn episode(&self) -> Option<Episode> {
+        (!self.episode.is_blank()).then(|| *self.episode)
     }
 
-    /// The last retransmission does not count for an undo: as [`Recovery::undo_counts`] said before it.
-    pub(super) fn restore_undo_counts(&mut self, before: (u32, u32)) {
-        (self.episode.undo_retrans, self.episode.retrans_stamp) = before;
+    /// What was sent since does not count: the episode is as [`Recovery::episode`] said.
+    pub(super) fn restore_episode(&mut self, before: Option<Episode>) {
+        match before {
+            Some(episode) => *self.episode = episode,
+            None => self.episode = Lazy::default(),
+        }
     }
 
     /// The episode is taken back: nothing is lost.

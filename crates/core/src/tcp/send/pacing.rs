@@ -72,7 +72,6 @@ impl Sender {
         (next_at > now && self.pace(now, shared).is_some()).then_some(next_at)
     }
 
-    /// `None`: whenever the window allows.
     /// Whether segments leave one by one.
     pub(super) fn is_spaced(&self, shared: &Shared) -> bool {
         self.tempo.as_deref().is_some_and(|tempo| {
@@ -83,6 +82,7 @@ impl Sender {
         })
     }
 
+    /// `None`: whenever the window allows.
     fn pace(&self, now: Instant, shared: &Shared) -> Option<Pace> {
         let tempo = self.tempo.as_deref()?;
         let mss = self.board.weight(shared.mss);
