@@ -261,7 +261,7 @@ impl Sender {
         if delivery.rtt.is_some() && delivery.first_sacked == 0 {
             delivery.first_sacked = 1; // the acknowledgment gave one: nothing lies below it
         }
-        let newly = self.board.sack(left, right, |record| {
+        self.board.sack(left, right, |record| {
             delivery.beyond |= record.end() > high_seq;
             delivery.newest_tx = delivery.newest_tx.max(Some(record.last_tx));
             if record.tx_count == 1 {
@@ -281,8 +281,7 @@ impl Sender {
                 // RFC 7323 4.3: what came out of order is not what an ACK echoes, so the echo says nothing of it.
                 rack.on_delivered(now, record, true, min, None);
             }
-        });
-        newly
+        })
     }
 
     /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).
