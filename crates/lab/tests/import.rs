@@ -538,7 +538,7 @@ fn without_the_queue_that_stood_hosts_are_as_far_as_they_were() {
     let mut longer = [Vec::new(), Vec::new()];
     let mut differ = [Vec::new(), Vec::new()];
     let mut hints = [0, 0];
-    for seed in 1..=8 {
+    for seed in 1..=16 {
         let folder = Folder::new(&format!("scaled-{seed}"));
         let trip = trip(&folder, BUSY_LINE, "bottleneck", seed);
         let scenario = std::fs::read_to_string(&trip.imported.scenario).expect("a scenario");
@@ -560,14 +560,17 @@ fn without_the_queue_that_stood_hosts_are_as_far_as_they_were() {
         }
     }
     println!("longer {longer:.3?}\ndiffer {differ:.3?}\nhints {hints:?}");
-    // In two of the eight recordings round-trip times are longer by an eighth only: their hosts saw a shorter queue.
+    // In some of the sixteen recordings round-trip times are longer by an eighth only: their hosts saw a shorter queue.
     let stood = longer[0].iter().filter(|longer| **longer > 0.2);
-    assert!(stood.count() >= 6, "{longer:?}");
-    assert!(longer[1].iter().all(|longer| longer.abs() < 0.1), "{longer:?}");
+    assert!(stood.count() >= 12, "{longer:?}");
+    assert!(hints[0] >= 12, "without the scale it is advised: {hints:?}");
+    // Two replays of one recording differ by chance, so the recordings count together (sign tests at 5 %: 12 of 16).
+    let near = longer[1].iter().filter(|longer| longer.abs() < 0.1);
+    assert!(near.count() >= 12 && hints[1] <= 4, "{longer:?}, {hints:?}");
     assert!(mean(&longer[1]).abs() <= 0.05, "{longer:?}");
     let pairs = differ[0].iter().zip(&differ[1]);
     assert!(
-        pairs.filter(|(without, with)| with < without).count() >= 7,
+        pairs.filter(|(without, with)| with < without).count() >= 12,
         "{differ:?}"
     );
     assert!(mean(&differ[1]) < 0.9 * mean(&differ[0]), "{differ:?}");
