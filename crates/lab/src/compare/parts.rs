@@ -57,7 +57,7 @@ impl Plan {
             .iter()
             .any(|part| part.changes_queues());
         let places = self.variants[whole].places.clone();
-        if queues && places.len() > 1 {
+        if queues && self.chosen.len() > 1 && places.len() > 1 {
             for place in places {
                 self.add_part(whole, Part::Places(vec![place]));
             }
