@@ -11,12 +11,9 @@
 //! **Source.** Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.18 `tcp_bbr.c`
 //! (`bbr_quantization_budget`, `bbr_update_ack_aggregation`, `bbr_bw_to_pacing_rate`).
 //! **Deviations.** Without the policer detection of Linux (`lt_bw`). What is in flight counts as it is, where Linux asks what will be
-//! when the next segment leaves (`bbr_packets_in_net_at_edt`). Delayed ACKs may measure the smallest RTT; a timeout begins no round trip and
-//! forgets no full pipe; every restart from idle time counts, whoever was the limit; the ten round trips are exact, where Linux keeps
+//! when the next segment leaves (`bbr_packets_in_net_at_edt`). Delayed ACKs may measure the smallest RTT; every restart from idle time counts, whoever was the limit; the ten round trips are exact, where Linux keeps
 //! three samples (`minmax`). The first window leaves unpaced: the rate is not
-//! known before an RTT. A timeout restores the window when the data before it is acknowledged, as recovery does. `ssthresh` is the
-//! window in recovery, so that PRR keeps to it; the window is not cut to what is in flight when a recovery begins (4.2.3.4), PRR's
-//! conservation does that. ProbeRTT ends at the end of its 200 ms, the draft's after it. The endpoint lets segments leave one by one; the draft hands them down in quanta.
+//! known before an RTT. A timeout restores the window when the data before it is acknowledged, as recovery does. ProbeRTT ends at the end of its 200 ms, the draft's after it. The endpoint lets segments leave one by one; the draft hands them down in quanta.
 //! **Parameters.** `startup_gain`, `window_gain`, `probe_rtt`: the draft's values; `linux`: on, since this is what hosts run.
 
 use super::path::{AckEpoch, FullPipe, as_rate, of_model, rate_of};
@@ -54,6 +51,8 @@ struct Model {
     /// Window before the last recovery or ProbeRTT; 0: there is nothing to restore.
     prior_window: u64,
     recovering: bool,
+    /// A recovery has begun: the next ACK that delivers cuts the window to what is in flight.
+    entering: bool,
     /// The first round of a recovery sends what is delivered.
     conserving: bool,
     /// Data left after a pause and was not acknowledged yet.
@@ -111,6 +110,7 @@ impl Bbr {
             window: initial,
             prior_window: 0,
             recovering: false,
+            entering: false,
             conserving: false,
             after_pause: false,
             delivered: 0,
@@ -146,15 +146,19 @@ impl CongestionController for Bbr {
         match event.kind {
             CongestionKind::Loss => {
                 model.save_window();
-                (model.recovering, model.conserving) = (true, true);
-                model.next_round = model.delivered;
+                (model.recovering, model.entering) = (true, true);
             }
             CongestionKind::Timeout { .. } => {
                 model.save_window();
-                model.recovering = true;
+                (model.recovering, model.entering) = (true, false);
+                model.pipe.begin(0.0);
                 model.window = (model.units.mss() + event.in_flight).0;
             }
-            CongestionKind::Undo | CongestionKind::RecoveryEnd => model.restore_window(),
+            CongestionKind::Undo => {
+                model.pipe.begin(0.0); // `bbr_undo_cwnd`
+                model.restore_window();
+            }
+            CongestionKind::RecoveryEnd => model.restore_window(),
             CongestionKind::Ecn | CongestionKind::Delay => {} // version 1 looks at neither
         }
     }
@@ -393,23 +397,33 @@ impl Model {
             State::ProbeRtt => 1.0,
         };
         let target = self.in_flight(gain, self.extra_acked());
-        if self.recovering {
+        if new > 0 {
             self.window = self.window.saturating_sub(ack.lost.0).max(self.units.mss().0);
+            let conserved = ack.in_flight.0.saturating_add(new);
+            if self.entering {
+                (self.entering, self.conserving) = (false, true);
+                self.next_round = self.delivered;
+                self.window = conserved;
+            }
             if self.conserving {
-                self.window = self.window.max(ack.in_flight.0.saturating_add(new));
+                self.window = self.window.max(conserved);
+            } else {
+                self.grow(new, target);
             }
-        }
-        if !self.conserving {
-            if self.full {
-                self.window = self.window.saturating_add(new).min(target);
-            } else if self.window < target || self.delivered < self.initial {
-                self.window = self.window.saturating_add(new);
-            }
-            self.window = self.window.max(self.floor());
         }
         if self.state == State::ProbeRtt {
             self.window = self.window.min(self.floor());
         }
+    }
+
+    /// `new` bytes more, up to `target`.
+    fn grow(&mut self, new: u64, target: u64) {
+        if self.full {
+            self.window = self.window.saturating_add(new).min(target);
+        } else if self.window < target || self.delivered < self.initial {
+            self.window = self.window.saturating_add(new);
+        }
+        self.window = self.window.max(self.floor());
     }
 
     fn save_window(&mut self) {
@@ -421,7 +435,7 @@ impl Model {
     }
 
     fn restore_window(&mut self) {
-        (self.recovering, self.conserving) = (false, false);
+        (self.recovering, self.entering, self.conserving) = (false, false, false);
         self.window = self.window.max(self.prior_window);
         self.prior_window = 0;
     }

@@ -7,8 +7,7 @@
 //! **Source.** draft-ietf-ccwg-bbr-04, names and steps of its sections 5.2 to 5.6.
 //! **Deviations.** Losses are looked at once per ACK, with what was in flight when the segment left that it delivered, not for each lost segment
 //! (5.5.10.2's `BBRInflightAtLoss`); discontiguous ranges are counted as lost segments. The first window leaves unpaced: the rate is not known
-//! before an RTT. `Drain` paces at 0.35 (5.3.2; the table of 5.6.1 has 0.5). `ssthresh` is the window in recovery, so that PRR keeps to
-//! it. ECN is not looked at, as in the draft. Samples during ProbeRTT are left out, where the draft marks the connection application-limited.
+//! before an RTT. `Drain` paces at 0.35 (5.3.2; the table of 5.6.1 has 0.5). ECN is not looked at, as in the draft. Samples during ProbeRTT are left out, where the draft marks the connection application-limited.
 //! The filter of the largest rate moves once per cycle (the text of 5.5.6 and Linux), where the pseudocode of 5.3.3.6 moves it in
 //! every round until the next refill. Before there is a sample of rate or RTT the product of both is the initial window.
 //! **Parameters.** `startup_gain`, `loss_threshold`, `beta`, `headroom`: the draft's values.

@@ -65,6 +65,10 @@ pub trait CongestionController {
     fn is_milder_on_marks(&self) -> bool {
         false
     }
+    /// Whether its window is that of a recovery or CWR too, in place of proportional rate reduction (Linux: `cong_control`).
+    fn keeps_window(&self) -> bool {
+        false
+    }
     /// Something that calls for another window happened.
     fn on_congestion(&mut self, now: Instant, event: &Congestion);
     /// The connection sends again after `idle` without sending.
@@ -473,6 +477,7 @@ registry! {
         fn uses_rates(&self)() -> bool;
         fn uses_sent(&self)() -> bool;
         fn is_milder_on_marks(&self)() -> bool;
+        fn keeps_window(&self)() -> bool;
         fn phase(&self)() -> Phase;
     }
 }

@@ -19,11 +19,11 @@ macro_rules! of_model {
         }
 
         fn ssthresh(&self) -> Bytes {
-            if self.0.recovering {
-                self.window().max(self.0.units.two_segments())
-            } else {
-                Bytes::MAX
-            }
+            Bytes::MAX
+        }
+
+        fn keeps_window(&self) -> bool {
+            true
         }
 
         fn pacing_rate(&self) -> Option<Rate> {

@@ -187,7 +187,7 @@ impl Stack {
             && !segment.flags.contains(Flags::RST)
             && connection.detail(now).timeouts_in_row < sock.options.defer_accept
         {
-            sock.deferred = true;
+            connection.defer(sock.options.defer_accept);
             return Arrival::default(); // TCP_DEFER_ACCEPT: nothing to read yet
         }
         if sock.shut_read
@@ -428,14 +428,7 @@ impl Stack {
             return None;
         };
         let (local, remote) = (sock.local?, sock.remote?);
-        let mut transmit = connection.poll_transmit(now)?;
-        // An acknowledged SYN-ACK is sent again only when the deferral ends (Linux `syn_ack_recalc`).
-        while sock.deferred
-            && transmit.segment.flags.contains(Flags::SYN)
-            && connection.detail(now).timeouts_in_row < sock.options.defer_accept
-        {
-            transmit = connection.poll_transmit(now)?;
-        }
+        let transmit = connection.poll_transmit(now)?;
         let mut segment = transmit.segment;
         segment.ttl = sock.options.ttl;
         segment.tos = segment.tos & 3 | sock.options.tos & !3;

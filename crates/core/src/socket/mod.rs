@@ -176,8 +176,6 @@ struct Sock {
     /// The port was chosen by the caller: it stays when the connection ends.
     port_chosen: bool,
     nonblocking: bool,
-    /// The SYN-ACK was acknowledged, but `TCP_DEFER_ACCEPT` waits for data.
-    deferred: bool,
     quick_ack: bool,
     /// `close` waits for what was written to be acknowledged.
     lingering: bool,
@@ -255,7 +253,6 @@ impl Sock {
             established: false,
             port_chosen: false,
             nonblocking: false,
-            deferred: false,
             quick_ack: true,
             lingering: false,
             queued: false,

@@ -202,6 +202,7 @@ impl Connection {
         if let Some(sender) = &mut self.sender {
             sender.full_at = Instant::FAR_FUTURE; // what the timer is for may leave
         }
+        self.shared.timers.fire(true);
         while let Some(kind) = self.shared.timers.take_due(now) {
             if kind == Timer::Syn {
                 self.on_syn_timeout(now);
@@ -241,6 +242,7 @@ impl Connection {
                 | State::LastAck => self.on_keep_alive(now),
             }
         }
+        self.shared.timers.fire(false);
         self.checked(false);
     }
 
@@ -399,6 +401,11 @@ impl Connection {
         if taken > 0 {
             if self.shared.cold.is_some() {
                 self.refresh_mtu(now);
+            }
+            if let Some(sender) = &mut self.sender
+                && sender.tempo.is_some()
+            {
+                sender.note_app_limited(&self.shared);
             }
             match &mut self.sender {
                 Some(sender) if established => sender.on_write(1 + self.written),

@@ -29,6 +29,7 @@ struct Naive {
     cwnd: f64,
     prior_cwnd: f64,
     in_recovery: bool,
+    recovery_begins: bool,
     packet_conservation: bool,
     idle_restart: bool,
     delivered: u64,
@@ -65,6 +66,7 @@ impl Naive {
             cwnd: INITIAL,
             prior_cwnd: 0.0,
             in_recovery: false,
+            recovery_begins: false,
             packet_conservation: false,
             idle_restart: false,
             delivered: 0,
@@ -330,27 +332,36 @@ impl Naive {
 
     fn set_cwnd(&mut self, ack: &Ack<'_>, delivered: f64) {
         let target = self.inflight_and(self.gains().1, self.ack_aggregation_cwnd());
-        // BBRModulateCwndForRecovery.
-        if self.in_recovery {
-            if ack.lost.0 > 0 {
-                self.cwnd = (self.cwnd - ack.lost.0 as f64).max(SMSS);
-            }
-            if self.packet_conservation {
-                self.cwnd = self.cwnd.max(ack.in_flight.0 as f64 + delivered);
-            }
-        }
-        if !self.packet_conservation {
-            if self.filled_pipe {
-                self.cwnd = (self.cwnd + delivered).min(target);
-            } else if self.cwnd < target || (self.delivered as f64) < INITIAL {
-                self.cwnd += delivered;
-            }
-            self.cwnd = self.cwnd.max(4.0 * SMSS);
+        if delivered > 0.0 {
+            self.recover_or_grow(ack, delivered, target);
         }
         // BBRModulateCwndForProbeRTT.
         if self.state == State::ProbeRtt {
             self.cwnd = self.cwnd.min(4.0 * SMSS);
         }
+    }
+
+    /// `bbr_set_cwnd_to_recover_or_restore`, and what follows if it does not decide.
+    fn recover_or_grow(&mut self, ack: &Ack<'_>, delivered: f64, target: f64) {
+        if ack.lost.0 > 0 {
+            self.cwnd = (self.cwnd - ack.lost.0 as f64).max(SMSS);
+        }
+        if self.recovery_begins {
+            self.recovery_begins = false;
+            self.packet_conservation = true;
+            self.next_round_delivered = self.delivered;
+            self.cwnd = ack.in_flight.0 as f64 + delivered;
+        }
+        if self.packet_conservation {
+            self.cwnd = self.cwnd.max(ack.in_flight.0 as f64 + delivered);
+            return;
+        }
+        if self.filled_pipe {
+            self.cwnd = (self.cwnd + delivered).min(target);
+        } else if self.cwnd < target || (self.delivered as f64) < INITIAL {
+            self.cwnd += delivered;
+        }
+        self.cwnd = self.cwnd.max(4.0 * SMSS);
     }
 
     fn save_cwnd(&mut self) {
@@ -363,6 +374,7 @@ impl Naive {
 
     fn restore_cwnd(&mut self) {
         self.in_recovery = false;
+        self.recovery_begins = false;
         self.packet_conservation = false;
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         self.prior_cwnd = 0.0;
@@ -371,13 +383,15 @@ impl Naive {
     fn on_loss(&mut self) {
         self.save_cwnd();
         self.in_recovery = true;
-        self.packet_conservation = true;
-        self.next_round_delivered = self.delivered;
+        self.recovery_begins = true;
     }
 
     fn on_timeout(&mut self, in_flight: f64) {
         self.save_cwnd();
         self.in_recovery = true;
+        self.recovery_begins = false;
+        self.full_bw = 0.0; // bbr_set_state
+        self.full_bw_count = 0;
         self.cwnd = SMSS + in_flight;
     }
 

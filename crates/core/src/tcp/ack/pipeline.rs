@@ -14,7 +14,7 @@ use crate::seq::SeqNumber;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::state::{LOOKED_UP, NO_AGENT, NS2, NS2_AGAIN, NS2_REPAIR, is_agent, may_advance};
-use crate::tcp::config::{Prr as PrrVariant, TailLossProbe, TimeoutRules, WindowGrowth};
+use crate::tcp::config::{TailLossProbe, TimeoutRules, WindowGrowth};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::Hidden;
 use crate::tcp::state::lazy::Lazy;
@@ -249,7 +249,7 @@ impl Sender {
             self.transition_sack1::<AGENT>(now, shared, delivery);
         } else {
             let slow_start = (self.cc.window() < self.cc.ssthresh()).then(|| self.cc.window());
-            lost = self.transition(now, shared, segment, delivery);
+            lost = self.transition(now, shared, segment, delivery, before.una);
             if shared.config.growth == WindowGrowth::Linux {
                 may_grow = self.may_grow(shared); // asked of the window that an undo has restored (`tcp_cong_control`)
             }
@@ -361,7 +361,7 @@ impl Sender {
                 self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
             }
         }
-        if !known && recovering && shared.config.prr != PrrVariant::Off {
+        if !known && recovering && !self.recovery.keeps_window {
             self.reduce(shared, delivery, lost);
         }
         if delivery.advanced && shared.cold.is_some() {

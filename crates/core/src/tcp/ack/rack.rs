@@ -161,13 +161,25 @@ impl Rack {
         }
         for late in core::mem::replace(&mut self.late, [u64::MAX; 2]) {
             if late < highest {
-                let degree = (highest - late)
-                    .div_ceil(u64::from(mss.max(1)))
-                    .min(MOST_REORDERING);
-                self.degree = self.degree.max(degree as u16);
-                self.reorderings += 1;
+                self.note_reordering(highest - late, mss);
             }
         }
+    }
+
+    /// The acknowledgment under way ends a part of a recovery from `una` on, and its timestamp is older than the retransmissions: an
+    /// original was late (Linux `tcp_try_undo_partial`). `highest`: as in [`Rack::settle`].
+    #[cold]
+    pub(in crate::tcp) fn on_late_original(&mut self, una: u64, highest: u64, mss: u32) {
+        if una < highest {
+            self.note_reordering(highest - una, mss);
+        }
+    }
+
+    /// A segment was late by `bytes`.
+    fn note_reordering(&mut self, bytes: u64, mss: u32) {
+        let degree = bytes.div_ceil(u64::from(mss.max(1))).min(MOST_REORDERING);
+        self.degree = self.degree.max(degree as u16);
+        self.reorderings += 1;
     }
 
     /// The degree of reordering, segments.

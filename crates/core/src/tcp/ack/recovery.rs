@@ -18,13 +18,14 @@ use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
 impl Sender {
-    /// Loss detection and change of state. Returns what was newly judged lost.
+    /// Loss detection and change of state; SND.UNA was `una` before. Returns what was newly judged lost.
     pub(super) fn transition(
         &mut self,
         now: Instant,
         shared: &mut Shared,
         segment: &Segment,
         delivery: &Delivery,
+        una: u64,
     ) -> u64 {
         if shared.config.timeout_rules == TimeoutRules::Linux
             && self.recovery.original_shows_mistake(shared.sack, delivery)
@@ -43,9 +44,17 @@ impl Sender {
         }
         if let Some(mistake) = self.recovery.mistake(shared, segment, delivery) {
             let recovering = self.recovery.state == CaState::Recovery;
-            if mistake == Mistake::Late && recovering && self.board.marks.retrans > 0 {
-                self.recovery.hold = true;
-                return 0;
+            if mistake == Mistake::Late && recovering {
+                let highest = self.board.highest_sacked().max(self.una);
+                if shared.config.timeout_rules == TimeoutRules::Linux
+                    && let Some(rack) = &mut self.recovery.rack
+                {
+                    rack.on_late_original(una, highest, shared.mss);
+                }
+                if self.board.marks.retrans > 0 {
+                    self.recovery.hold = true;
+                    return 0;
+                }
             }
             self.undo(now, shared, delivery.rtt);
         }

@@ -10,6 +10,7 @@ use crate::tcp::ack::prr::Prr;
 use crate::tcp::ack::rack::Rack;
 use crate::tcp::ack::records::Record;
 use crate::tcp::ack::undo::NONE_YET;
+use crate::tcp::config::Prr as PrrVariant;
 use crate::tcp::state::lazy::{Blank, Lazy};
 use crate::tcp::state::types::CaState;
 use crate::time::Instant;
@@ -67,6 +68,8 @@ pub(in crate::tcp) struct Recovery {
     pub(super) undo_spares_window: bool,
     /// The last reduction without a recovery was for a mark.
     pub(super) reduced_for_mark: bool,
+    /// The controller's window is that of a recovery, too: there is no PRR.
+    pub(super) keeps_window: bool,
     pub(super) rack: Option<Box<Rack>>,
     pub(super) sack1: Option<Box<Sack1>>,
 }
@@ -105,8 +108,10 @@ impl Blank for Episode {
 }
 
 impl Recovery {
-    pub(in crate::tcp) fn new(shared: &Shared) -> Recovery {
+    /// `keeps_window`: that of the controller.
+    pub(in crate::tcp) fn new(shared: &Shared, keeps_window: bool) -> Recovery {
         let config = &shared.config;
+        let keeps_window = keeps_window || config.prr == PrrVariant::Off;
         Recovery {
             state: CaState::Open,
             high_seq: 0,
@@ -134,6 +139,7 @@ impl Recovery {
             undo_is_timeout: false,
             undo_spares_window: false,
             reduced_for_mark: false,
+            keeps_window,
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),
             sack1: Sack1::new(config, shared.sack),
         }
@@ -184,7 +190,8 @@ impl Recovery {
     /// The window during fast recovery and CWR, as proportional rate reduction sets it.
     #[inline(always)]
     pub(in crate::tcp) fn window(&self) -> Option<u64> {
-        matches!(self.state, CaState::Recovery | CaState::Cwr).then(|| self.episode.recovery_window)
+        let reduces = matches!(self.state, CaState::Recovery | CaState::Cwr) && !self.keeps_window;
+        reduces.then(|| self.episode.recovery_window)
     }
 
     /// Whether the next segment leaves whatever the window says.

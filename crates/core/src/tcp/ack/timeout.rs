@@ -14,7 +14,7 @@ use crate::tcp::send::half::Sender;
 use crate::tcp::state::error::{ConnectionError, Event};
 use crate::tcp::state::timers::Timer;
 use crate::tcp::state::types::CaState;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
 impl Sender {
@@ -28,6 +28,12 @@ impl Sender {
         self.recovery.hold = false;
         match kind {
             Timer::Rto => return self.on_rto(now, shared),
+            Timer::Pto if self.recovery.is_probing() => {
+                // Linux `tcp_rearm_rto`: the timeout of the first segment, if that is over as soon as may be.
+                let rto = shared.rtt.rto(&shared.config.rto);
+                let own = self.board.ring.front().map_or(now, |head| head.last_tx + rto);
+                shared.arm(now, Timer::Rto, own.max(now + Duration::from_nanos(1)));
+            }
             Timer::Pto => self.request_probe(),
             Timer::Reordering | Timer::EarlyRetransmit => {
                 self.recovery.wait_until = Instant::FAR_FUTURE;
@@ -55,7 +61,7 @@ impl Sender {
                 };
                 if found && begins {
                     self.enter_recovery(now, shared, &delivery);
-                    if shared.config.prr != PrrVariant::Off {
+                    if !self.recovery.keeps_window {
                         let delivered = if as_linux {
                             self.board.weight(shared.mss)
                         } else {

@@ -22,7 +22,7 @@ use crate::time::{Duration, Instant};
 impl Sender {
     /// A probe at PTO: new data if the peer's window allows, else the last segment (RFC 8985 7.3).
     pub(in crate::tcp) fn loss_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
-        let new = self.new_length(shared);
+        let new = self.new_length_if::<true>(shared);
         let sent = if let Some((payload, fin)) = new {
             Some(self.transmit::<false, false>(now, shared, payload, fin))
         } else {
@@ -43,7 +43,9 @@ impl Sender {
         shared.stats.probes += 1;
         shared.stats.new_probes += u32::from(new.is_some());
         let at = now + shared.rtt.rto(&shared.config.rto);
+        shared.timers.fire(true);
         shared.arm(now, Timer::Rto, at);
+        shared.timers.fire(false);
         sent
     }
 
@@ -82,8 +84,10 @@ impl Recovery {
             CaState::Disorder | CaState::Recovery | CaState::Loss => false,
         };
         let nothing_known = || {
+            // Linux asks whether a probe is out when the timer fires (`tcp_send_loss_probe`).
+            let may_follow = shared.config.timeout_rules == TimeoutRules::Linux || !self.is_probing();
             board.marks.sacked_segments == 0
-                && !self.is_probing()
+                && may_follow
                 && !(shared.config.probe_needs_sample && (self.unsampled || shared.rtt.srtt().is_none()))
         };
         permitted && (QUIET || nothing_known())

@@ -139,6 +139,7 @@ impl Recovery {
                 if whole && more {
                     self.frto = 2;
                     self.frto_new = 2;
+                    self.hold = true; // new data leaves in place of retransmissions
                 } else {
                     self.frto = 0;
                 }

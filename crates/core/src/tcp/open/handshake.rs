@@ -43,8 +43,16 @@ impl Connection {
             .shared
             .user_timeout()
             .is_some_and(|limit| self.syn_attempts > 1 && now.since(first) >= limit);
-        if self.syn_attempts > retries || over {
+        // Linux `syn_ack_recalc`: nothing is sent while data is awaited, and so nothing was lost.
+        let deferral = self.shared.cold.as_ref().map_or(0, |cold| cold.deferral);
+        if self.syn_attempts > retries.max(deferral) || over {
             self.fail(ConnectionError::TimedOut);
+            return;
+        }
+        if self.syn_attempts < deferral {
+            self.shared.rtt.back_off(&self.shared.config.rto);
+            let at = now + self.shared.rtt.rto(&self.shared.config.rto);
+            self.shared.arm(now, Timer::Syn, at);
             return;
         }
         if self.shared.syn_lost == 0 {
@@ -56,6 +64,12 @@ impl Connection {
             self.shared.rtt.back_off(&self.shared.config.rto);
         }
         self.send_syn(now);
+    }
+
+    /// The SYN-ACK was acknowledged, and the connection waits for data (`TCP_DEFER_ACCEPT`): the SYN-ACK is sent again only after so
+    /// many timeouts.
+    pub(crate) fn defer(&mut self, timeouts: u8) {
+        self.shared.cold_mut().deferral = timeouts;
     }
 
     /// When the SYN first timed out, remembered if there is a user timeout.

@@ -46,6 +46,8 @@ pub(in crate::tcp) struct Cold {
     pub(in crate::tcp) icmp_ignored: u32,
     /// Data will be written as soon as the handshake is over.
     pub(in crate::tcp) writer_waits: bool,
+    /// `TCP_DEFER_ACCEPT`: after how many timeouts an acknowledged SYN-ACK is sent again; 0: it is not deferred.
+    pub(in crate::tcp) deferral: u8,
     /// The owner has taken it from the listener.
     pub(in crate::tcp) accepted: bool,
 }

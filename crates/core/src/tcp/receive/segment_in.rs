@@ -81,7 +81,9 @@ impl Connection {
                 return self.nothing(); // RFC 7323 3.2
             }
             if (segment.tsval.wrapping_sub(shared.ts_recent) as i32) < 0 {
-                // RFC 7323 5.3 R1: PAWS
+                // RFC 7323 5.3 R1: PAWS. An original that comes after its retransmission is a duplicate, too (Linux `tcp_send_dupack`).
+                let old = self.receive.note_old(&self.shared.config, seq, segment.payload);
+                self.shared.stats.redundant_bytes += u64::from(old);
                 self.receive.acking.now |= segment.sequence_len() > 0 || self.within_budget(now);
                 return self.nothing();
             }

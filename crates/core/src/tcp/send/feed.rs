@@ -87,8 +87,14 @@ impl Sender {
         end < self.end && end <= shared.peer.edge()
     }
 
-    /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.
+    /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit, and whether the FIN goes along.
     pub(in crate::tcp) fn new_length(&self, shared: &Shared) -> Option<(u32, bool)> {
+        self.new_length_if::<false>(shared)
+    }
+
+    /// [`Sender::new_length`]. `AT_ONCE`: neither Nagle nor a cork holds anything back.
+    #[inline]
+    pub(in crate::tcp) fn new_length_if<const AT_ONCE: bool>(&self, shared: &Shared) -> Option<(u32, bool)> {
         let mut unsent = self.unsent();
         let mut last = true; // what is looked at is the end of what was written
         if let Some(thin) = &self.thin {
@@ -115,7 +121,8 @@ impl Sender {
         let fin = last && self.fin_rides() && length == unsent && usable > length;
         let idle = self.una == self.nxt;
         let free = idle || !shared.nagle || (shared.config.nagle_minshall && self.small_end <= self.una);
-        let pushed = length == unsent && free && !(self.more && last); // (2)
+        // (2); what more was written after is not held back (Linux `tcp_write_xmit`: `TCP_NAGLE_PUSH`).
+        let pushed = length == unsent && (AT_ONCE || !last || free && !self.more);
         let half = length >= shared.peer.largest() / 2 && length == usable; // (3)
         let grouped = self.group_left > 0 && length == usable && free; // the end of a group (Linux `tcp_mss_split_point`)
         // The last segment is never held back (Linux `tcp_nagle_test`).

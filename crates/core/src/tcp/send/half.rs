@@ -15,7 +15,7 @@ use crate::tcp::Shared;
 use crate::tcp::ack::records::{FIN, PUSH, Record};
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::ack::state::Recovery;
-use crate::tcp::config::{Prr as PrrVariant, TailLossProbe, TimeoutRules, WindowUnit};
+use crate::tcp::config::{TailLossProbe, TimeoutRules, WindowUnit};
 use crate::tcp::open::attempts::Attempts;
 use crate::tcp::send::offload::Wait;
 use crate::tcp::send::tempo::Tempo;
@@ -95,7 +95,7 @@ pub(in crate::tcp) struct Outgoing {
 impl Sender {
     pub(in crate::tcp) fn new(now: Instant, shared: &Shared, mut cc: AnyController) -> Sender {
         let config = &shared.config;
-        let recovery = Recovery::new(shared);
+        let recovery = Recovery::new(shared, cc.keeps_window());
         if recovery.is_ns2() && shared.syn_lost > 0 {
             let segment = Bytes(u64::from(shared.mss));
             cc.set_window(now, cc.window(), segment + segment); // ns-2 halves the SYN's window of one
@@ -139,8 +139,8 @@ impl Sender {
     #[inline]
     pub(in crate::tcp) fn window(&self, shared: &Shared) -> u64 {
         let window = match self.recovery.window() {
-            Some(window) if shared.config.prr != PrrVariant::Off => window,
-            Some(_) | None => self.cc.window().get(),
+            Some(window) => window,
+            None => self.cc.window().get(),
         };
         Sender::bounded(shared, window)
     }

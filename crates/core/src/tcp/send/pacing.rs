@@ -219,10 +219,14 @@ impl Sender {
         *total = total.saturating_sub(before) + delivery.credited;
     }
 
-    /// A drain ended because there was nothing to send.
-    pub(in crate::tcp) fn on_idle_drain(&mut self) {
+    /// The application is about to write. It was the limit (Linux `tcp_rate_check_app_limited`) if all was sent, what is out does not
+    /// fill the window, and nothing is still to be sent again.
+    pub(in crate::tcp) fn note_app_limited(&mut self, shared: &Shared) {
         let pipe = self.board.pipe();
-        if let Some(rates) = self.rates() {
+        let idle = self.unsent() < u64::from(shared.mss)
+            && pipe < self.window(shared)
+            && self.board.marks.to_retransmit == 0;
+        if idle && let Some(rates) = self.rates() {
             rates.on_app_limited(pipe);
         }
     }

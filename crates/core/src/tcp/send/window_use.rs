@@ -54,9 +54,6 @@ impl Sender {
     #[inline(always)]
     pub(in crate::tcp) fn validate(&mut self, now: Instant, shared: &Shared, mut limited: bool) {
         let out = self.board.out;
-        if self.tempo.is_some() && !limited {
-            self.on_idle_drain();
-        }
         if shared.config.growth == WindowGrowth::Linux {
             // tcp_write_xmit: a window that is full was the limit, also if nothing more is to be sent; and a drain that sends
             // nothing new teaches nothing. Without new data it is not even called: retransmissions do not count.

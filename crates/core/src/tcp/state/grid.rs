@@ -9,7 +9,8 @@
 //! **Deviations.** The tick is that of HZ 250. The count of ticks is where the host set it
 //! ([`Setting::ClockPhase`](crate::tcp::Setting)), by default at zero when the clock is, and is complete to 2^20 ticks.
 //! Timers of one host that fire at the same tick keep the order of the driver; in Linux the last one armed fires first.
-//! Where `base->clk` runs a tick ahead, a timer of exactly 63, 504, ... jiffies falls on the finer grid. A keep-alive timer
+//! `base->clk` runs a tick ahead where a timer is set as another fires, and a timer of exactly 63, 504, ... jiffies then falls on the finer
+//! grid; on a busy processor it may run ahead at other times, too. A keep-alive timer
 //! runs from the last activity; Linux looks when it fires how much is left. TIME-WAIT ends exactly.
 
 use crate::tcp::config::TimerGrid;
@@ -17,9 +18,9 @@ use crate::time::{Duration, Instant};
 
 impl TimerGrid {
     /// When a timer set at `now` for `at` fires, on a host whose count of ticks was at `phase` when the clock was at zero.
-    /// Never before the next tick.
+    /// Never before the next tick. `ahead`: another timer fires now, so that the wheel is a tick ahead of the host's count.
     #[inline(always)]
-    pub(in crate::tcp) fn expiry(self, phase: Duration, now: Instant, at: Instant) -> Instant {
+    pub(in crate::tcp) fn expiry(self, phase: Duration, now: Instant, at: Instant, ahead: bool) -> Instant {
         if self == TimerGrid::Exact || at == Instant::FAR_FUTURE {
             return at;
         }
@@ -28,12 +29,12 @@ impl TimerGrid {
         let wait = at.since(now).as_nanos().saturating_add(JIFFY - 1) / JIFFY; // a part of one counts
         let fires = if self == TimerGrid::Jiffies {
             cascading(jiffies, wait)
-        } else if wait < LEVEL {
+        } else if wait < LEVEL + u64::from(ahead) {
             jiffies + wait + 1
         } else if wait < LEVEL << 3 {
             (((jiffies + wait) >> 3) + 1) << 3 // the second level, as `levels` has it
         } else {
-            levels(jiffies, wait)
+            levels(jiffies, wait, u64::from(ahead))
         };
         Instant::from_nanos(fires * JIFFY - phase)
     }
@@ -66,12 +67,12 @@ impl TimerGrid {
     }
 }
 
-/// The tick at which a timer of `wait` ticks fires in the wheel of levels.
+/// The tick at which a timer of `wait` ticks fires in the wheel of levels, which is so many ticks ahead.
 #[inline(never)]
-const fn levels(jiffies: u64, wait: u64) -> u64 {
+const fn levels(jiffies: u64, wait: u64, ahead: u64) -> u64 {
     let wait = if wait < LEVEL << 24 { wait } else { LONGEST };
     let mut shift = 0;
-    while wait >= LEVEL << shift {
+    while wait - ahead >= LEVEL << shift {
         shift += 3;
     }
     (((jiffies + wait) >> shift) + 1) << shift
@@ -110,7 +111,7 @@ mod tests {
         // The count is at 1000 when the clock is at zero.
         let phase = Duration::from_millis(4_000);
         let now = Instant::from_nanos((now - 1_000) * 4_000_000 + offset);
-        let at = grid.expiry(phase, now, now + wait);
+        let at = grid.expiry(phase, now, now + wait, false);
         let since = at.as_nanos() + 4_000_000_000;
         assert!(since.is_multiple_of(4_000_000) && at > now);
         since / 4_000_000
@@ -177,12 +178,30 @@ mod tests {
         }
     }
 
+    /// `base->clk` is at the next jiffy, so that 63 and 504 of them are on the finer level.
+    #[test]
+    fn a_timer_set_as_another_fires_is_on_the_finer_grid() {
+        let ahead = |now: u64, ms| {
+            let now = Instant::from_millis(now * 4);
+            let at = TimerGrid::Wheel.expiry(Duration::ZERO, now, now + Duration::from_millis(ms), true);
+            at.as_nanos() / 4_000_000
+        };
+        assert_eq!(
+            ahead(1_001, 252),
+            1_065,
+            "63: not (1064 >> 3) + 1 = 134, * 8 = 1072"
+        );
+        assert_eq!(ahead(1_001, 256), 1_072, "64");
+        assert_eq!(ahead(1_000, 2_016), 1_512, "504: not 1536");
+        assert_eq!(ahead(1_000, 2_020), 1_536, "505");
+    }
+
     #[test]
     fn sixty_lost_syns_are_sent_again_after_a_second_and_up_to_36_ms() {
         let mut late = [0; 9];
         for start in 0..36_000 {
             let now = Instant::from_micros(1_000 * start + 13 * (start % 77));
-            let at = TimerGrid::Wheel.expiry(Duration::ZERO, now, now + Duration::from_secs(1));
+            let at = TimerGrid::Wheel.expiry(Duration::ZERO, now, now + Duration::from_secs(1), false);
             late[(at.since(now).as_micros() - 1_000_000) as usize / 4_000] += 1;
         }
         assert_eq!(late.iter().sum::<u32>(), 36_000);
@@ -259,7 +278,7 @@ mod tests {
                     Duration::from_nanos(rng.below(1 << bits))
                 });
                 let (first, second) = (now + first, now + first + more);
-                let [one, other] = [first, second].map(|at| grid.expiry(phase, now, at));
+                let [one, other] = [first, second].map(|at| grid.expiry(phase, now, at, false));
                 assert!(one <= other, "{grid:?}");
                 if grid == TimerGrid::Wheel {
                     assert!(one >= first && one > now);

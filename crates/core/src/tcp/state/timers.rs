@@ -69,6 +69,9 @@ pub(in crate::tcp) struct Timers {
     kind: Timer,
     /// The RTO was moved since the slot was set.
     moved: bool,
+    /// A timer of the host's wheel fires.
+    #[serde(skip)]
+    ahead: bool,
 }
 
 /// No deadline.
@@ -91,6 +94,7 @@ impl Timers {
             phase: 0,
             kind: Timer::Rto,
             moved: false,
+            ahead: false,
         }
     }
 
@@ -98,6 +102,11 @@ impl Timers {
     #[inline]
     pub(in crate::tcp) fn look_at(&self) -> u64 {
         self.retransmission.as_nanos() ^ self.pace.as_nanos() ^ self.silent_until.as_nanos()
+    }
+
+    /// Whether what is set now is set as a timer of the host's wheel fires.
+    pub(in crate::tcp) fn fire(&mut self, fires: bool) {
+        self.ahead = fires;
     }
 
     /// The next deadline.
@@ -218,7 +227,7 @@ impl Timers {
     /// When a timer set at `now` for `at` fires.
     #[inline(always)]
     pub(in crate::tcp) fn expiry(&self, grid: TimerGrid, now: Instant, at: Instant) -> Instant {
-        grid.expiry(Duration::from_micros(u64::from(self.phase)), now, at)
+        grid.expiry(Duration::from_micros(u64::from(self.phase)), now, at, self.ahead)
     }
 
     /// The time from one moment to another as the host counts it.
