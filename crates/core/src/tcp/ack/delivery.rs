@@ -312,7 +312,10 @@ impl Sender {
         {
             rack.on_dsack(self.una, self.nxt);
         }
-        if self.recovery.episode.undo_marker != 0
+        // Linux: of what is not acknowledged only what was sent again; other copies are the network's (`tcp_sacktag_one`).
+        let counts = !as_linux || right <= self.una || self.board.was_resent(left, right);
+        if counts
+            && self.recovery.episode.undo_marker != 0
             && right > self.recovery.episode.undo_marker
             && !matches!(self.recovery.episode.undo_retrans, 0 | NONE_YET)
         {

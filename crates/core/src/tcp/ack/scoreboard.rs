@@ -167,6 +167,14 @@ impl Scoreboard {
         self.ring.index_from(offset, self.mss)
     }
 
+    /// Whether anything of that range was sent again.
+    pub(in crate::tcp) fn was_resent(&self, left: u64, right: u64) -> bool {
+        (self.index_from(left)..self.ring.len())
+            .map(|index| &self.ring[index])
+            .take_while(|record| record.seq < right)
+            .any(|record| record.tx_count > 1)
+    }
+
     /// Removes the first record if `ack` covers it; its flags say what it was. `QUIET`: the scoreboard
     /// [is calm](Scoreboard::is_calm).
     #[inline(always)]

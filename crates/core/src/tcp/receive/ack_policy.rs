@@ -159,14 +159,19 @@ impl Acking {
         rto: impl FnOnce() -> Duration,
     ) {
         if let DelayedAck::Linux { min, quick_acks, .. } = config.delayed_ack {
-            let gap = now.since(self.last_data_at);
+            // Linux counts jiffies (`tcp_event_data_recv`).
+            let grid = config.timer_grid;
+            let gap = grid.whole(now.since(self.last_data_at));
+            let half = |wait: Duration| grid.whole(wait.mul_div(1, 2));
             if self.ato.is_zero() {
                 self.enliven(window, quick_acks);
                 self.ato = min;
-            } else if gap <= min.mul_div(1, 2) {
-                self.ato = self.ato.mul_div(1, 2) + min.mul_div(1, 2);
+            } else if gap <= half(min) {
+                if self.ato != min {
+                    self.ato = half(self.ato) + half(min);
+                }
             } else if gap < self.ato {
-                self.ato = (self.ato.mul_div(1, 2) + gap).min(rto());
+                self.ato = (half(self.ato) + gap).min(rto());
             } else if gap > rto() {
                 self.enliven(window, quick_acks); // idle: the sender may be in slow start
             }

@@ -205,8 +205,9 @@ impl Receive {
         (count, grown >= step && shut < largest / 2 && grown >= shut)
     }
 
-    /// An unacceptable segment: if it is a duplicate of data already received, say so (RFC 2883).
-    pub(in crate::tcp) fn note_old(&mut self, config: &Config, seq: i64, len: u32) -> u32 {
+    /// A segment with data already received: say so (RFC 2883). `more`: it brings something new, too, and then Linux is in no hurry
+    /// (`tcp_data_queue`).
+    pub(in crate::tcp) fn note_old(&mut self, config: &Config, seq: i64, len: u32, more: bool) -> u32 {
         let start = seq.max(1);
         let end = (seq + i64::from(len)).min(self.rcv_nxt as i64);
         if end <= start {
@@ -215,8 +216,10 @@ impl Receive {
         if config.dsack {
             self.beyond.get_or_insert_default().duplicate = Some((start as u64, end as u64));
         }
-        let window = self.window();
-        self.acking.enter_quick(config, window, u8::MAX);
+        if !more {
+            let window = self.window();
+            self.acking.enter_quick(config, window, u8::MAX);
+        }
         (end - start) as u32
     }
 

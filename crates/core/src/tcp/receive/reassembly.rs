@@ -5,7 +5,7 @@
 
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
-use crate::tcp::config::Config;
+use crate::tcp::config::{Config, DelayedAck};
 use crate::tcp::receive::half::{Receive, Taken};
 use crate::tcp::receive::held_back::HeldBack;
 use crate::tcp::state::work::Work;
@@ -281,7 +281,7 @@ impl Receive {
             start = self.rcv_nxt;
             let old = (start as i64 - seq).min(i64::from(payload));
             if old > 0 {
-                taken.redundant += self.note_old(config, seq, payload);
+                taken.redundant += self.note_old(config, seq, payload, stop > start);
             }
         }
         // A FIN beyond a hole takes its place in the sequence space, and in the SACK blocks.
@@ -341,6 +341,8 @@ impl Receive {
         taken.start = first.start;
         taken.end = first.end;
         self.acking.now |= beyond.held_back.waits() && !beyond.is_among_first(start, stop, rcv_nxt);
+        // A part that is old is no gap (Linux `tcp_data_queue`).
+        let fills = !beyond.ranges.is_empty() || !matches!(config.delayed_ack, DelayedAck::Linux { .. });
         beyond.insert(start, stop, rcv_nxt, config.sack_blocks);
         if start == rcv_nxt
             && let Some(range) = beyond.ranges.front()
@@ -349,7 +351,7 @@ impl Receive {
             self.rcv_nxt = range.end;
             beyond.ranges.pop_front();
             taken.advanced = true;
-            self.acking.now = true;
+            self.acking.now |= fills;
         }
         taken
     }

@@ -5,6 +5,7 @@
 //! dropped, as RFC 7323 3.2 recommends; Linux accepts it.
 
 use crate::packet::{Ecn, Flags, Segment};
+use crate::seq::SeqNumber;
 use crate::tcp::ConnectionError;
 use crate::tcp::ack::state::LOOKED_UP;
 use crate::tcp::fast::FastPath;
@@ -80,9 +81,12 @@ impl Connection {
             if !PREDICTED && !segment.flags.contains(Flags::TIMESTAMPS) {
                 return self.nothing(); // RFC 7323 3.2
             }
-            if (segment.tsval.wrapping_sub(shared.ts_recent) as i32) < 0 {
+            let age = shared.ts_recent.wrapping_sub(segment.tsval) as i32;
+            if age > 0 && !self.takes_older(segment, seq, age) {
                 // RFC 7323 5.3 R1: PAWS. An original that comes after its retransmission is a duplicate, too (Linux `tcp_send_dupack`).
-                let old = self.receive.note_old(&self.shared.config, seq, segment.payload);
+                let old = self
+                    .receive
+                    .note_old(&self.shared.config, seq, segment.payload, false);
                 self.shared.stats.redundant_bytes += u64::from(old);
                 self.receive.acking.now |= segment.sequence_len() > 0 || self.within_budget(now);
                 return self.nothing();
@@ -128,7 +132,10 @@ impl Connection {
             return self.nothing();
         }
         let shared = &mut self.shared;
-        if shared.timestamps && seq <= shared.last_ack_sent as i64 {
+        if shared.timestamps
+            && seq <= shared.last_ack_sent as i64
+            && segment.tsval.wrapping_sub(shared.ts_recent) as i32 >= 0
+        {
             // RFC 7323 4.3 (2), after the ACK was found acceptable: who guesses a sequence number cannot poison PAWS.
             shared.ts_recent = segment.tsval;
         }
@@ -154,6 +161,27 @@ impl Connection {
         self.on_payload::<PREDICTED>(now, segment, seq)
     }
 
+    /// Whether a segment is taken although its timestamp is `age` older than the last: in Linux if that is one tick
+    /// (`TCP_PAWS_WINDOW`), or if it is a duplicate acknowledgment that another has overtaken, and brings no window
+    /// (`tcp_disordered_ack`).
+    #[cold]
+    fn takes_older(&self, segment: &Segment, seq: i64, age: i32) -> bool {
+        let shared = &self.shared;
+        if self.receive.room.is_none() {
+            return false; // RFC 7323 5.3
+        }
+        let una = self.sender.as_ref().map_or(1 + self.acked(), |sender| sender.una);
+        let repeats = || {
+            segment.flags.contains(Flags::ACK)
+                && segment.sequence_len() == 0
+                && seq == self.receive.rcv_nxt as i64
+                && segment.ack == SeqNumber::from_offset(shared.iss, una)
+                && !shared.peer.would_take(segment, shared.snd_scale, seq as u64, una)
+        };
+        let recent = || i64::from(age) <= (shared.rtt.rto(&shared.config.rto).as_nanos() / 1_000_000) as i64;
+        age == 1 || repeats() && recent()
+    }
+
     /// RFC 9293 3.10.7.4: an unacceptable segment is answered with an ACK.
     fn on_unacceptable(&mut self, now: Instant, segment: &Segment, seq: i64) {
         self.settle_delay();
@@ -171,7 +199,9 @@ impl Connection {
             }
             return;
         }
-        let old = self.receive.note_old(&self.shared.config, seq, segment.payload);
+        let old = self
+            .receive
+            .note_old(&self.shared.config, seq, segment.payload, false);
         self.shared.stats.redundant_bytes += u64::from(old);
         // Without payload within the budget: two ends that do not accept each other's ACKs must not answer for ever.
         self.receive.acking.now |= segment.sequence_len() > 0 || self.within_budget(now);

@@ -218,6 +218,7 @@ impl Sender {
             }
             if self.board.marks.to_retransmit > 0
                 && !self.recovery.is_holding()
+                && !self.has_resent_enough(shared)
                 && !(self.recovery.frto_sends() && self.new_length(shared).is_some())
             {
                 return self.next_lost(now, shared);
@@ -270,6 +271,13 @@ impl Sender {
         limited |= QUIET && self.recovery.is_ns2() && self.unsent() > 0;
         self.validate(now, shared, limited);
         None
+    }
+
+    /// Whether as much is under way again as was lost: after a timeout that was taken back its retransmission counts for a later loss
+    /// (Linux `tcp_xmit_retransmit_queue`).
+    fn has_resent_enough(&self, shared: &Shared) -> bool {
+        let marks = &self.board.marks;
+        shared.config.timeout_rules == TimeoutRules::Linux && marks.retrans >= marks.lost
     }
 
     /// The lowest segment that is judged lost, if the window has room for it.

@@ -66,6 +66,12 @@ impl PeerWindow {
         self.largest
     }
 
+    /// Whether a segment at offset `seq` that acknowledges nothing beyond `una` brings a window (Linux `tcp_may_update_window`).
+    pub(in crate::tcp) fn would_take(&self, segment: &Segment, scale: u8, seq: u64, una: u64) -> bool {
+        let window = u64::from(segment.window) << scale;
+        seq > self.wl1 || seq == self.wl1 && (window == 0 || una + window > self.edge)
+    }
+
     /// Takes SND.WND from a segment at offset `seq` that acknowledges up to `ack`; `None`: an older segment.
     #[inline(always)]
     pub(in crate::tcp) fn take(
