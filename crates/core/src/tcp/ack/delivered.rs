@@ -40,6 +40,8 @@ pub(in crate::tcp) struct Delivery {
     pub(in crate::tcp) credited: u64,
     pub(in crate::tcp) retransmitted: bool,
     pub(in crate::tcp) dsack: bool,
+    /// Whether what a D-SACK would report was acknowledged before, or sent again.
+    pub(in crate::tcp) resent: bool,
     pub(in crate::tcp) advanced: bool,
     pub(in crate::tcp) duplicate: bool,
     /// Whether it acknowledges a part of what a recovery of ns-2's agent waits for.

@@ -284,6 +284,15 @@ impl Sender {
         })
     }
 
+    /// Whether what the first block reports, if it is a duplicate, was acknowledged before, or sent again. To be asked before the
+    /// acknowledgment up to `ack` is taken.
+    #[cold]
+    pub(in crate::tcp) fn reports_resent(&self, shared: &Shared, segment: &Segment, ack: u64) -> bool {
+        let (left, right) = segment.sack_block(0);
+        let (left, right) = (left.to_offset(shared.iss, ack), right.to_offset(shared.iss, ack));
+        right <= self.una as i64 || left > 0 && self.board.was_resent(left as u64, right as u64)
+    }
+
     /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).
     fn take_dsack(&mut self, shared: &mut Shared, left: u64, right: u64, delivery: &mut Delivery) {
         shared.stats.dsacks += 1;
@@ -313,8 +322,7 @@ impl Sender {
             rack.on_dsack(self.una, self.nxt);
         }
         // Linux: of what is not acknowledged only what was sent again; other copies are the network's (`tcp_sacktag_one`).
-        let counts = !as_linux || right <= self.una || self.board.was_resent(left, right);
-        if counts
+        if (delivery.resent || !as_linux)
             && self.recovery.episode.undo_marker != 0
             && right > self.recovery.episode.undo_marker
             && !matches!(self.recovery.episode.undo_retrans, 0 | NONE_YET)

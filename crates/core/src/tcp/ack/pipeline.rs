@@ -193,6 +193,11 @@ impl Sender {
         delivery: &mut Delivery,
     ) -> Hidden {
         let mut hidden = Hidden::default();
+        let blocks =
+            !QUIET && !self.recovery.has_agent::<AGENT>() && shared.sack && segment.sack_blocks() > 0;
+        if blocks {
+            delivery.resent = self.reports_resent(shared, segment, ack);
+        }
         if delivery.advanced {
             if !QUIET && AGENT != NS2 && self.thin.is_some() {
                 hidden = self.find_hidden(shared, segment, ack);
@@ -207,7 +212,7 @@ impl Sender {
             return hidden;
         }
         if !QUIET {
-            if segment.sack_blocks() > 0 && shared.sack {
+            if blocks {
                 self.take_all_blocks(now, shared, segment, ack, delivery);
             }
             if let Some(rack) = &mut self.recovery.rack {
@@ -272,7 +277,7 @@ impl Sender {
                     .recovery
                     .rack
                     .as_ref()
-                    .is_some_and(|rack| rack.degree() > usual));
+                    .is_some_and(|rack| rack.degree() > usual && delivery.sacked > 0));
         let acked = Bytes(if by_delivery {
             delivery.delivered
         } else {
@@ -479,8 +484,14 @@ impl Sender {
         }
         let probing = shared.config.tail_loss_probe != TailLossProbe::Off;
         if !is_agent(AGENT) && probing && self.recovery.may_probe::<QUIET>(shared, &self.board) {
-            if !advanced && shared.timers.kind() == Some(Timer::Pto) {
-                return; // a PTO runs from transmissions and cumulative acknowledgments
+            // A PTO runs from transmissions and cumulative acknowledgments, and in Linux a timeout becomes one by these only.
+            let runs = match shared.timers.kind() {
+                Some(Timer::Pto) => true,
+                Some(Timer::Rto) => !QUIET && shared.config.timeout_rules == TimeoutRules::Linux,
+                _ => false,
+            };
+            if !advanced && runs {
+                return;
             }
             if shared.sack {
                 self.recovery.arm_probe::<QUIET>(now, shared, &self.board, sent);

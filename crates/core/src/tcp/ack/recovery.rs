@@ -168,7 +168,7 @@ impl Sender {
     }
 
     fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
-        let more = self.new_length(shared).is_some();
+        let more = self.new_length_if::<true>(shared).is_some();
         match self.recovery.step_frto(shared.sack, delivery, more) {
             Frto::Spurious => self.undo(now, shared, delivery.rtt),
             // In Linux duplicates count as delivered, which makes room.
@@ -212,6 +212,10 @@ impl Sender {
         if answered && !(self.recovery.reduced_for_mark && self.cc.is_milder_on_marks()) {
             self.recovery.undo_spares_window = true;
             self.note_recovery();
+            if self.cc.keeps_window() {
+                let event = self.reduction_event(CongestionKind::Loss, delivery);
+                self.cc.on_congestion(now, &event); // it looks at the state itself
+            }
         } else {
             if shared.announces_reductions() {
                 self.announce_reduction();
@@ -351,6 +355,10 @@ impl Sender {
                 if self.tempo.is_some() {
                     self.end_nonvalidated(now, shared);
                 }
+            }
+            CaState::Loss if self.cc.keeps_window() => {
+                let event = self.flight_event(CongestionKind::RecoveryEnd);
+                self.cc.on_congestion(now, &event);
             }
             CaState::Open | CaState::Disorder | CaState::Loss => {}
         }

@@ -88,7 +88,10 @@ impl Connection {
                     .receive
                     .note_old(&self.shared.config, seq, segment.payload, false);
                 self.shared.stats.redundant_bytes += u64::from(old);
-                self.receive.acking.now |= segment.sequence_len() > 0 || self.within_budget(now);
+                // In Linux an older bare acknowledgment is not answered (`tcp_disordered_ack_check`).
+                let bare = segment.sequence_len() == 0;
+                let silent = bare && self.receive.room.is_some() && seq < self.receive.rcv_nxt as i64;
+                self.receive.acking.now |= !bare || !silent && self.within_budget(now);
                 return self.nothing();
             }
         }

@@ -217,9 +217,9 @@ impl Sender {
                 return sent;
             }
             if self.board.marks.to_retransmit > 0
-                && !self.recovery.is_holding()
-                && !self.has_resent_enough(shared)
-                && !(self.recovery.frto_sends() && self.new_length(shared).is_some())
+                && !(self.recovery.is_holding()
+                    || self.has_resent_enough(shared)
+                    || self.recovery.frto_sends() && self.new_length_if::<true>(shared).is_some())
             {
                 return self.next_lost(now, shared);
             }
@@ -227,6 +227,8 @@ impl Sender {
         let mut limited = false;
         let length = if FULL {
             Some((shared.mss, false))
+        } else if !QUIET && self.recovery.frto_sends() {
+            self.new_length_if::<true>(shared) // Linux `tcp_xmit_recovery`: neither Nagle nor a cork holds anything back
         } else {
             self.new_or_full_length(shared)
         };

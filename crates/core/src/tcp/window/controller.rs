@@ -115,6 +115,11 @@ impl Controller {
         self.any.on_echo(now, echo);
     }
 
+    /// Whether its window is that of a recovery, too.
+    pub(in crate::tcp) fn keeps_window(&self) -> bool {
+        self.any.keeps_window()
+    }
+
     /// Whether a mark costs less than a loss.
     pub(in crate::tcp) fn is_milder_on_marks(&self) -> bool {
         self.any.is_milder_on_marks()
