@@ -300,7 +300,7 @@ pub struct Versus {
     /// 95 % interval of `win`; `null` with fewer than two seeds.
     #[serde(default)]
     pub win_ci95: Option<[f64; 2]>,
-    /// 1 - smallest `goodput_ratio` of the other groups; `null` without such a group.
+    /// 1 - smallest `goodput_ratio` of the groups that do not wait and of streams of datagrams; `null` without such a group.
     pub cost: Option<f64>,
     /// Largest harm of any group: 0 nobody loses what was rightfully theirs, 1 somebody loses all of it (docs/trust.md, Harm).
     #[serde(default)]
@@ -310,7 +310,8 @@ pub struct Versus {
     pub pareto: bool,
     /// Largest worsening of a p99 over all groups, as a share (0.1: ten percent longer); `null` without FCTs.
     pub worst_p99: Option<f64>,
-    /// Whether `win` differs from zero, Holm-corrected over the table, and no more flows were censored if it is positive.
+    /// Whether `win` differs from zero, Holm-corrected over the table, and if it is positive no more flows were censored and no more than 3 % more is lost of
+    /// datagrams or pings that are waited for.
     pub significant: bool,
     /// The places whose queue it changes, in the user's words.
     #[serde(default)]

@@ -5,6 +5,7 @@ use super::ranking::{Rows, WORTHWHILE};
 use super::{Plan, numbers, words};
 use crate::mechanisms::Effort;
 use crate::result::{Document, GroupVersus, Ratio, Recommended, SensitivityPoint, Variant, Versus};
+use fleetfoot_sim::spec::{Losses, TrafficKind};
 
 /// The setting to try first, if the table has one.
 pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Option<Recommended> {
@@ -137,7 +138,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     let Some(recommended) = &document.recommended else {
         return match &document.refuted {
             Some(refuted) => not_near(refuted, document),
-            None => nothing(rows, variants),
+            None => format!("{}{}", nothing(rows, variants), starving(plan, rows, variants)),
         };
     };
     let Some(variant) = variants
@@ -376,10 +377,13 @@ fn harm_words(plan: &Plan, versus: &Versus) -> String {
         .iter()
         .take(3)
         .map(|(group, harm)| {
+            let info = plan.described.groups.iter().find(|info| info.name == group.name);
+            let kind = info.map(|info| info.kind);
             harm_of(
                 group,
                 harm,
-                waiting().any(|other| other.name == group.name),
+                lacks(kind),
+                info.is_some_and(|info| info.latency_sensitive),
                 several,
             )
         })
@@ -391,15 +395,38 @@ fn harm_words(plan: &Plan, versus: &Versus) -> String {
     }
 }
 
+/// What a group that is harmed and waits no longer than before has less of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lacks {
+    /// Throughput.
+    FairShare,
+    /// What it sends and nobody sends again.
+    Datagrams,
+    /// Throughput, or time in which its film plays.
+    PlayingTime,
+}
+
+fn lacks(kind: Option<TrafficKind>) -> Lacks {
+    match kind.map(TrafficKind::facts) {
+        Some(facts) if facts.losses != Losses::Repaired => Lacks::Datagrams,
+        Some(facts) if facts.stood_still.is_some() => Lacks::PlayingTime,
+        _ => Lacks::FairShare,
+    }
+}
+
 /// How much a group is harmed. One that waits may be sooner where it waits and yet lose datagrams. `named`: its times were reported.
-fn harm_of(group: &GroupVersus, harm: &Ratio, waits: bool, named: bool) -> String {
+fn harm_of(group: &GroupVersus, harm: &Ratio, lacks: Lacks, waits: bool, named: bool) -> String {
     let (name, share) = (&group.name, share(harm));
     let of = harm
         .ci95
         .map_or_else(String::new, |ci95| format!(" ({})", range(ci95)));
     let longer = group.fct_mean_ratio.as_ref().map(|ratio| ratio.value - 1.0);
     if !waits || longer.is_some_and(|longer| longer < 0.0) {
-        format!("{name} loses {share} of its fair share{of}")
+        match lacks {
+            Lacks::Datagrams => format!("{name} loses {share} of its datagrams{of}"),
+            Lacks::PlayingTime => format!("{name} is harmed by {share}{of}"),
+            Lacks::FairShare => format!("{name} loses {share} of its fair share{of}"),
+        }
     } else if named || longer.is_none_or(|longer| longer < WORTHWHILE) {
         format!("{name} is harmed by {share}{of}")
     } else {
@@ -570,6 +597,22 @@ fn nothing(rows: &Rows, variants: &[Variant]) -> String {
     }
 }
 
+/// With what those who wait would be quickest, if not over 3 % more were lost of what one of them waits for.
+fn starving(plan: &Plan, rows: &Rows, variants: &[Variant]) -> String {
+    let found = || {
+        let variant = &variants[rows.starving?];
+        Some((variant, variant.versus.as_ref()?))
+    };
+    found().map_or_else(String::new, |(variant, versus)| {
+        format!(
+            " {} would make times {} shorter, {}, which is no help to those who need all of it.",
+            variant.name,
+            saved(versus.win.unwrap_or(0.0)),
+            harm_words(plan, versus)
+        )
+    })
+}
+
 /// Groups that wait whose times are reported.
 const MOST_GROUPS: usize = 6;
 
@@ -578,7 +621,7 @@ const MOST_EQUALS: usize = 6;
 
 #[cfg(test)]
 mod tests {
-    use super::{GroupVersus, Ratio, harm_of};
+    use super::{GroupVersus, Lacks, Ratio, harm_of};
 
     #[test]
     fn a_call_that_is_sooner_and_loses_frames_does_not_wait_longer() {
@@ -594,17 +637,20 @@ mod tests {
             goodput_ratio: None,
             harm: None,
         };
-        let of = |times, waits| harm_of(&call(times), &ratio(0.02), waits, false);
-        assert_eq!(of(0.66, true), "call loses 2 % of its fair share");
+        let of = |times, waits| harm_of(&call(times), &ratio(0.02), Lacks::Datagrams, waits, false);
+        assert_eq!(of(0.66, true), "call loses 2 % of its datagrams");
         assert_eq!(of(1.02, true), "call waits longer, a harm of 2 %");
-        assert_eq!(of(1.02, false), "call loses 2 % of its fair share");
+        assert_eq!(of(1.02, false), "call loses 2 % of its datagrams");
         assert_eq!(of(1.002, true), "call is harmed by 2 %");
-        let named = |times| harm_of(&call(times), &ratio(0.02), true, true);
+        let named = |times| harm_of(&call(times), &ratio(0.02), Lacks::Datagrams, true, true);
         assert_eq!(
             named(1.02),
             "call is harmed by 2 %",
             "that it waits longer was said"
         );
-        assert_eq!(named(0.66), "call loses 2 % of its fair share");
+        assert_eq!(named(0.66), "call loses 2 % of its datagrams");
+        let of = |lacks| harm_of(&call(0.66), &ratio(0.02), lacks, false, true);
+        assert_eq!(of(Lacks::FairShare), "call loses 2 % of its fair share");
+        assert_eq!(of(Lacks::PlayingTime), "call is harmed by 2 %");
     }
 }

@@ -7,6 +7,7 @@ mod fair;
 pub(crate) mod groups;
 mod harm;
 mod ladder;
+mod losses;
 mod notes;
 pub(crate) mod numbers;
 pub mod parts;

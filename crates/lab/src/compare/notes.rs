@@ -9,7 +9,7 @@ use crate::scenario::Medium;
 use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::spec::{GroupSpec, LinkRate, Losses, Traffic, TrafficKind};
+use fleetfoot_sim::spec::{Compared, GroupSpec, LinkRate, Losses, Traffic, TrafficKind};
 
 /// What a reader must know beside the figures, the most important first.
 pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
@@ -108,7 +108,23 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
                 info.name
             ));
         }
-        if let Some(late) = late_or_lost(document, index) {
+        let facts = info.kind.facts();
+        if several
+            && (facts.losses, facts.compared) == (Losses::Datagrams, Compared::Delivery)
+            && let Some(lost) = shares(document, index, GroupMetric::LostShare.name_in_more())
+        {
+            notes.push(format!(
+                "{}: datagrams that never came (in no time of the others): {lost}",
+                info.name
+            ));
+        }
+        if several && let Some(still) = shares(document, index, facts.stood_still) {
+            notes.push(format!(
+                "{}: share of the time in which a player stood still: {still}",
+                info.name
+            ));
+        }
+        if let Some(late) = shares(document, index, GroupMetric::LateOrLost.name_in_more()) {
             notes.push(format!(
                 "{}: frames that came after their deadline or never (until the next frame they count as waiting): {late}",
                 info.name
@@ -310,10 +326,11 @@ fn rounds(document: &Document, group: usize) -> Option<String> {
     (!times.is_empty()).then(|| times.join(", "))
 }
 
-/// The share of late and lost frames, as described and where it is smallest; `None` where there are none at all.
-fn late_or_lost(document: &Document, group: usize) -> Option<String> {
+/// A share that every variant should keep small, as described and where it is smallest; `None` where it is nothing everywhere.
+fn shares(document: &Document, group: usize, measure: Option<&'static str>) -> Option<String> {
+    let measure = measure?;
     let shares = document.variants.iter().filter_map(|variant| {
-        let share = variant.groups[group].more(GroupMetric::LateOrLost)?;
+        let share = variant.groups[group].more.get(measure)?;
         Some((variant.name.as_str(), share.mean))
     });
     let shares: Vec<(&str, f64)> = shares.collect();

@@ -6,6 +6,7 @@
 use super::groups::goodput;
 use super::harm::Fair;
 use super::ladder::Seen;
+use super::losses;
 use super::significance::Significance;
 use super::tiers::{Net, pareto};
 use super::times::compared_times;
@@ -30,6 +31,8 @@ pub(super) struct Rows {
     pub(super) open: Vec<usize>,
     /// Indices of those of them that are no significant win.
     pub(super) hopeful: Vec<usize>,
+    /// Index of the variant that saves most time of those with which over 3 % more is lost of what a group waits for.
+    pub(super) starving: Option<usize>,
     /// Whether every seed of the baseline gave the same run.
     pub(super) same_seeds: bool,
     /// Time saved less harm of each variant but the first; `None` where nobody waits, or more of those who wait wait in vain.
@@ -56,7 +59,7 @@ pub(super) struct Row {
     harm: Option<Ratio>,
     pub(super) net: Option<Net>,
     pub(super) seeds: usize,
-    /// More of those who wait, wait in vain.
+    /// More of those who wait, wait in vain, or much more of what they wait for is lost.
     unfinished: bool,
 }
 
@@ -65,6 +68,8 @@ pub(super) struct GroupEstimates {
     pub(super) p99: Option<Estimate>,
     pub(super) goodput: Option<Estimate>,
     harm: Option<Ratio>,
+    /// Much more of what those who wait wait for never comes.
+    starved: bool,
 }
 
 /// Fills in `versus` of every variant but the first.
@@ -181,11 +186,26 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
             .as_ref()
             .map_or(f64::NEG_INFINITY, |net| net.value)
     };
+    // With what leaves more of those who wait in vain nobody is helped.
     let least_bad = order
         .iter()
         .copied()
         .filter(|&index| whole(&index))
-        .max_by(|&a, &b| value(a).total_cmp(&value(b)));
+        .max_by(|&a, &b| {
+            let in_vain = |index: usize| rows[index].unfinished;
+            in_vain(b).cmp(&in_vain(a)).then(value(a).total_cmp(&value(b)))
+        });
+    let win = |index: usize| others[index].versus.as_ref().and_then(|versus| versus.win);
+    let starving = (0..others.len())
+        .filter(whole)
+        .filter(|&index| rows[index].groups.iter().any(|group| group.starved))
+        .filter(|&index| win(index).is_some_and(|win| win >= WORTHWHILE))
+        .max_by(|&a, &b| {
+            win(a)
+                .unwrap_or(0.0)
+                .total_cmp(&win(b).unwrap_or(0.0))
+                .then(b.cmp(&a))
+        });
     Rows {
         first: order
             .iter()
@@ -206,6 +226,7 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
             .map(|&index| index + 1)
             .collect(),
         hopeful: hopefuls.into_iter().map(|index| index + 1).collect(),
+        starving: starving.map(|index| index + 1),
         same_seeds,
         nets: rows
             .into_iter()
@@ -350,12 +371,29 @@ impl<'a> Table<'a> {
                 }
                 (true, _) => mean.as_ref().map(|ratio| lost(ratio, -1.0)),
             };
+            // What never came is harm whatever the fair share is.
+            let came = |runs: &[&RunData]| losses::kept(facts, info.latency_sensitive, runs, number);
+            let came = came(&variant).zip(came(&baseline));
+            let needed = info.latency_sensitive || facts.losses != Losses::Datagrams;
+            let came = came.filter(|(_, before)| needed || losses::is_whole(before));
+            let missing = came.as_ref().and_then(|(after, before)| {
+                if losses::missing(after) == Some(1.0) && losses::missing(before) < Some(1.0) {
+                    return Some(Lost::always(1.0, &resamples));
+                }
+                let ratio = resamples.mean_ratio(after, before)?;
+                Some(lost(&ratio, 1.0))
+            });
+            let kept = worst(&[kept, missing].into_iter().flatten().collect::<Vec<_>>());
+            let starved = info.latency_sensitive
+                && came.is_some_and(|(after, before)| losses::too_much(&after, &before));
             groups.push(GroupEstimates {
                 mean: mean.as_ref().map(|ratio| resamples.estimate(ratio)),
                 p99: p99.as_ref().map(|ratio| resamples.estimate(ratio)),
                 goodput: shares.as_ref().map(|ratio| resamples.estimate(ratio)),
                 harm: kept.as_ref().map(|kept| kept.ratio(&resamples)),
+                starved,
             });
+            unfinished |= starved;
             harms.extend(kept);
             if info.latency_sensitive {
                 wins.extend(mean);
@@ -465,10 +503,11 @@ fn versus(plan: &Plan, row: &Row, significance: &Significance, index: usize, bas
         })
         .collect();
     let win = row.win.map(|win| 1.0 - win.value);
+    // Of those who wait what a stream of datagrams carries counts, too: nobody asks for more of it because it is quick.
     let others = groups
         .iter()
         .zip(&plan.described.groups)
-        .filter(|(_, info)| !info.latency_sensitive);
+        .filter(|(_, info)| !info.latency_sensitive || info.kind.facts().losses == Losses::Datagrams);
     // A group that carries nothing any more has no ratio, but lost everything.
     let smallest = others
         .filter_map(|(group, _)| match (group.goodput_ratio, group.harm) {
@@ -504,9 +543,21 @@ fn versus(plan: &Plan, row: &Row, significance: &Significance, index: usize, bas
             .collect(),
         senders: planned.senders,
         part_of: planned.part_of.clone(),
-        remarks: Vec::new(),
+        remarks: starved(row, &groups).into_iter().collect(),
         groups,
     }
+}
+
+/// That much more is lost of groups that wait.
+fn starved(row: &Row, groups: &[GroupVersus]) -> Option<String> {
+    let starved = row.groups.iter().zip(groups).filter(|(row, _)| row.starved);
+    let names: Vec<&str> = starved.map(|(_, group)| group.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "no win: of what {} waits for, over 3 % more is lost than in the network as described",
+            names.join(" or ")
+        )
+    })
 }
 
 /// Whether more of a group's flows wait in vain, whatever the seeds, or one in a hundred more: of their times it is only known

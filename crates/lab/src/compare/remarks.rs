@@ -1,4 +1,5 @@
-//! What must be known of single rows: that a variant changed no queue that stands, or that a switch of it never acted.
+//! What must be known of single rows beside what the ranking found: that a variant changed no queue that stands, or that a switch of it
+//! never acted.
 
 use super::notes::first_of;
 use super::{Plan, Planned};
@@ -39,7 +40,7 @@ pub(super) fn fill(plan: &Plan, batch: &Batch, variants: &mut [Variant]) {
             ));
         }
         if let Some(versus) = &mut variant.versus {
-            versus.remarks = remarks;
+            versus.remarks.extend(remarks);
         }
     }
 }

@@ -33,6 +33,8 @@ pub struct Facts {
     pub compared: Compared,
     /// What counts as lost.
     pub losses: Losses,
+    /// The measure, one of `measures`, that is the share of the time in which nothing moves for those who watch.
+    pub stood_still: Option<&'static str>,
     /// What else its applications measure; samples are in [`crate::output::GroupOutput::measures`].
     pub measures: &'static [Measure],
 }
@@ -118,6 +120,7 @@ pub(super) const TCP: Facts = Facts {
     lists_hosts: false,
     compared: Compared::Completion,
     losses: Losses::Repaired,
+    stood_still: None,
     measures: &[],
 };
 

@@ -80,6 +80,7 @@ kinds! {
     Streaming = Facts {
         name: "streaming",
         reacts: true,
+        stood_still: Some("stalled_share"),
         measures: &[
             Measure { name: "startup_delay_s", doc: "From the start of a player within the measured time to its first picture." },
             Measure { name: "stalls", doc: "How often a player ran out of segments; a stall counts that reaches into the measured time." },
