@@ -5,7 +5,8 @@
 //! the upper threshold it grows to 1 at twice the threshold (gentle), or is 1.
 //!
 //! **Source.** Floyd and Jacobson, "Random early detection gateways", IEEE/ACM ToN 1993, figure 2; gentle: Floyd, note of
-//! 2000; automatic thresholds and weight: ns-2.35's rules. Marking: RFC 3168 section 7.
+//! 2000; automatic thresholds and weight: ns-2.35's rules. Marking: RFC 3168 section 7; `hard_drop = false`: Linux's `sch_red.c`, which above the
+//! upper threshold marks what is ECN-capable unless it has `harddrop`.
 //!
 //! **Deviations.** Byte mode is ns-2's: the average counts bytes, drops are spread out over bytes, and what was spread out grows
 //! with the size of the packet over the mean size. The paper scales p_b first and spreads it out over packets; among packets
@@ -31,6 +32,7 @@ pub struct Red {
     limit: Limit,
     law: EarlyDrop,
     ecn: bool,
+    hard_drop: bool,
     packets: Fifo,
 }
 
@@ -69,7 +71,8 @@ pub(super) struct EarlyDropConfig {
 }
 
 impl Red {
-    /// `limit`, thresholds, `max_probability`, `weight`, `gentle`, `byte_mode`, `mean_packet`, `ecn`.
+    /// `limit`, thresholds, `max_probability`, `weight`, `gentle`, `byte_mode`, `mean_packet`, `ecn`,
+    /// `hard_drop`.
     pub const PARAMETERS: &'static [Parameter] = &[
         parameter!("limit": Limit = Limit::Packets(1000),
             "What may wait, not counting the packet being sent (as drop-tail)"),
@@ -89,6 +92,8 @@ impl Red {
             "Mean size of packets, for idle times and byte mode (ns-2's data packets: 1000 B)"),
         parameter!("ecn": Flag = false,
             "Mark ECN-capable packets instead of dropping them, up to `max_threshold` (RFC 3168 7; ns-2: off)"),
+        parameter!("hard_drop": Flag = true,
+            "With `ecn`, drop from `max_threshold` on instead of marking (RFC 3168 7; Linux only with `harddrop`)"),
     ];
 
     /// An empty queue.
@@ -109,6 +114,7 @@ impl Red {
             limit: values.limit("limit"),
             law: EarlyDrop::new(&config, link),
             ecn: values.flag("ecn"),
+            hard_drop: values.flag("hard_drop"),
             packets: Fifo::new(),
         }
     }
@@ -237,7 +243,8 @@ impl QueueDiscipline for Red {
         let mut marked = false;
         if self.law.decide(len) {
             // RFC 3168 7: above the upper threshold packets are dropped, not marked.
-            if !self.ecn || !packet.segment.ecn_capable() || self.law.average >= self.law.max_threshold {
+            let hard = self.hard_drop && self.law.is_above();
+            if !self.ecn || !packet.segment.ecn_capable() || hard {
                 context.drops.push((packet, DropReason::Early));
                 return;
             }

@@ -119,10 +119,10 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Drops arriving packets with a probability that grows with the averaged queue length between two thresholds, before the queue is full.", "Floyd and Jacobson 1993; RFC 2309; gentle mode: Floyd 2000")
         .evidence("Needs tuning to rate and load: Christiansen et al., SIGCOMM 2000, found little gain for web response times over drop-tail below 90 % load.")
         .turn_on("Linux: tc qdisc replace dev IF root red limit 150000 min 7500 max 22500 avpkt 1500 burst 9 probability 0.1 bandwidth RATE (5 and 15 full packets; from 16 Mbit/s on 2.5 and 7.5 ms of the rate; Linux drops all above max)"),
-    entry("red-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("red")), (QUEUE_ECN, Flag(true)), ("tcp.ecn", Flag(true))])
-        .document("RED that marks packets of ECN-capable senders where it would drop early.", "Floyd and Jacobson 1993, RFC 3168")
+    entry("red-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("red")), (QUEUE_ECN, Flag(true)), ("queue.hard_drop", Flag(false)), ("queue.gentle", Flag(false)), ("tcp.ecn", Flag(true))])
+        .document("RED that marks packets of ECN-capable senders where it would drop early, and as Linux does above the upper threshold, too: every one of them there.", "Floyd and Jacobson 1993, RFC 3168; above the threshold Linux, sch_red.c")
         .evidence("RFC 2884 (Salim and Ahmed): bulk and above all short transfers gain.")
-        .turn_on("Linux: as for red, with ecn at the end; on both hosts: sysctl net.ipv4.tcp_ecn=1")
+        .turn_on("Linux: as for red, with ecn at the end (without harddrop Linux marks above max, too); on both hosts: sysctl net.ipv4.tcp_ecn=1")
         .effort(Effort::SeveralSettings),
     entry("short-buffer", Queues, Queue, &[(QUEUE, Text("drop-tail")), ("queue.limit", Text("16 packets"))])
         .document("The plain queue, but with room for 16 packets only: no packet waits long, long flows lose more often.", "Appenzeller, Keslassy and McKeown, SIGCOMM 2004; RFC 7567")

@@ -193,6 +193,8 @@ struct RedOracle {
     gentle: bool,
     bytes: bool,
     ecn: bool,
+    /// Linux's `red_use_harddrop`: `RED_HARD_MARK` drops what could be marked.
+    hard_drop: bool,
     avg: f64,
     count: i64,
     /// Bytes since the last drop, those of the first packet above the lower threshold left out.
@@ -253,7 +255,11 @@ impl RedOracle {
         } else {
             self.count = 0;
             self.count_bytes = 0;
-            return Verdict::Dropped; // no draw, and no mark (RFC 3168 7)
+            // No draw, and no mark (RFC 3168 7) unless as in Linux.
+            return match self.ecn && capable && !self.hard_drop {
+                true => Verdict::Marked,
+                false => Verdict::Dropped,
+            };
         }
         self.count += 1;
         if self.count > 0 {
@@ -277,7 +283,7 @@ impl RedOracle {
         }
         self.count = 0;
         self.count_bytes = 0;
-        if self.ecn && capable && self.avg < maxth {
+        if self.ecn && capable && (self.avg < maxth || !self.hard_drop) {
             Verdict::Marked
         } else {
             Verdict::Dropped
@@ -416,6 +422,7 @@ proptest! {
         gentle in any::<bool>(),
         bytes in any::<bool>(),
         ecn in any::<bool>(),
+        hard_drop in any::<bool>(),
         automatic in any::<bool>(),
         steps in prop::collection::vec((1_u64..1600, 0.0_f64..1.0, 40_u32..1501, any::<bool>()), 3000..8000),
     ) {
@@ -432,11 +439,12 @@ proptest! {
         values.set("gentle", Value::Flag(gentle)).expect("a flag");
         values.set("byte_mode", Value::Flag(bytes)).expect("a flag");
         values.set("ecn", Value::Flag(ecn)).expect("a flag");
+        values.set("hard_drop", Value::Flag(hard_drop)).expect("a flag");
         values.set("limit", Value::Limit(Limit::Unlimited)).expect("a limit");
         let mut bench = Bench::new(Red::new(&values, &LINK), flows(1), Limit::Unlimited);
         let rng = crate::rng::Rng::for_element(LINK.seed, "queue", "red");
         let mut oracle = RedOracle {
-            wq, minth, maxth, maxp, gentle, bytes, ecn, avg: 0.0, count: -1, count_bytes: 0, q: 0, q_bytes: 0, q_time: 0.0, rng,
+            wq, minth, maxth, maxp, gentle, bytes, ecn, hard_drop, avg: 0.0, count: -1, count_bytes: 0, q: 0, q_bytes: 0, q_time: 0.0, rng,
         };
         let mut now = 0;
         let (mut marked, mut dropped) = (VecDeque::new(), 0);
@@ -463,7 +471,8 @@ proptest! {
                 prop_assert_eq!(marked.pop_front(), Some(out.segment.ecn() == Ecn::Ce));
             }
         }
-        prop_assert!(load < 1.3 || dropped > 0, "nothing was dropped: the trace says nothing");
+        let all_marked = ecn && !hard_drop;
+        prop_assert!(load < 1.3 || dropped > 0 || all_marked, "nothing was dropped: the trace says nothing");
     }
 }
 

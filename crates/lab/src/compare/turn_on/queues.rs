@@ -223,14 +223,25 @@ impl Queue<'_> {
             tc_rate(rate)
         ));
         self.ecn(&mut words, false);
+        let marks = self.flag("ecn") && !self.flag("hard_drop");
+        if self.flag("ecn") && !marks {
+            words.add("harddrop");
+        }
+        let above = match marks {
+            true => "marks every ECN-capable packet and drops the others",
+            false => "drops every packet",
+        };
+        let gentle = match (self.flag("gentle"), marks) {
+            (false, _) => "",
+            (true, true) => " (the simulation marks more and more of them up to twice max)",
+            (true, false) => " (the simulation drops more and more of them up to twice max)",
+        };
         Discipline {
             arguments: words.text(),
             nearest: None,
             stands_in: None,
             does: "packets are dropped at random before the queue is full, more of them the longer it is on average",
-            needs: String::from(
-                "Any Linux, package iproute2; above max Linux drops every packet at once (the simulation drops more and more of them up to twice max).",
-            ),
+            needs: format!("Any Linux, package iproute2; above max Linux {above} at once{gentle}."),
             elsewhere: format!(
                 "WRED from {:.0} kB to {:.0} kB with a probability of {probability}",
                 min / 1e3,

@@ -731,6 +731,46 @@ fn what_a_kernel_has_is_turned_on_by_words_of_its_own() {
     );
 }
 
+/// Above max Linux marks what is ECN-capable unless `harddrop` is said: the variant simulates what its command does, and a file that drops there, as
+/// RFC 3168 has it, gets the word.
+#[test]
+fn red_with_ecn_is_simulated_as_its_command_works() {
+    let plan = planned(&cable(), &["red-ecn"], UP);
+    let links = &plan.variants[1].resolved.spec.links;
+    let link = links.iter().find(|link| link.queue == "red").expect("it acts");
+    for name in ["hard_drop", "gentle"] {
+        assert_eq!(link.queue_values.value(name), Value::Flag(false), "{name}");
+    }
+    let steps = steps(&cable(), "red-ecn", UP);
+    let command = steps[0].commands.join("; ");
+    assert!(
+        command.contains(" ecn") && !command.contains("harddrop"),
+        "{command}"
+    );
+    let needs = &steps[0].needs;
+    assert!(
+        needs.contains("above max Linux marks every ECN-capable packet and drops the others at once."),
+        "{needs}"
+    );
+    let mut dropping = link.clone();
+    for (name, value) in [("hard_drop", true), ("gentle", true)] {
+        dropping
+            .queue_values
+            .set(name, Value::Flag(value))
+            .expect("a flag");
+    }
+    let dropping = Discipline::of(&dropping, None);
+    assert!(
+        dropping
+            .needs
+            .contains("above max Linux drops every packet at once (the simulation drops more"),
+        "{}",
+        dropping.needs
+    );
+    let arguments = dropping.arguments.expect("Linux has it");
+    assert!(arguments.ends_with(" ecn harddrop"), "{arguments}");
+}
+
 /// Every mechanism at every kind of line, both ways, with the plan it was made for.
 fn table() -> Vec<(String, Instruction)> {
     let mut rows = Vec::new();
