@@ -16,13 +16,19 @@ impl Clock {
     /// A clock that shows zero now. Also asks the kernel for exact sleeps of this thread (timer slack 1 ns; its default of 50 us
     /// would be added to every wait).
     pub fn start() -> Clock {
-        // A refusal costs precision only.
-        let _ = nix::sys::prctl::set_timerslack(1);
         let since_1970 = time::SystemTime::now().duration_since(time::UNIX_EPOCH);
-        Clock {
+        let clock = Clock {
             zero: time::Instant::now(),
             zero_unix_ns: since_1970.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)),
-        }
+        };
+        clock.for_this_thread();
+        clock
+    }
+
+    /// Asks the kernel for exact sleeps of this thread, which another one's clock does not give it.
+    pub(crate) fn for_this_thread(&self) {
+        // A refusal costs precision only.
+        let _ = nix::sys::prctl::set_timerslack(1);
     }
 
     /// The moment of the start in nanoseconds since 1970, by the clock of the machine.

@@ -5,12 +5,13 @@ use crate::forged::{Before, Forger};
 use crate::frames::{self, Frames, HostNumbers};
 use crate::outlet::{Measured, Outlet};
 use crate::packet_socket::{Refusal, Sent};
+use crate::window::{Counted, Measuring, Passed, Window};
 use crate::{Clock, Event, Tap};
 use fleetfoot_core::link::{Link, LinkObserver, LinkStatistics};
 use fleetfoot_core::packet::{Flags, Packet};
 use fleetfoot_core::queue::{AnyQueue, DropReason, QueueDiscipline, QueueEventKind};
 use fleetfoot_core::time::{Duration, Instant};
-use fleetfoot_sim::output::Forged;
+use fleetfoot_sim::output::{Forged, Histogram};
 use std::io::IoSlice;
 
 /// One direction of the described link: the simulator's own [`Link`] with real frames in it.
@@ -25,6 +26,8 @@ pub struct Direction {
     known: Instant,
     /// What forged packets met, if that is counted.
     forged: Option<Forged>,
+    /// The measured time of a run, outside of which nothing is counted.
+    window: Option<Window>,
 }
 
 /// What the link reports, as it happens.
@@ -62,6 +65,7 @@ impl Direction {
             copies: Vec::new(),
             known: Instant::ZERO,
             forged: None,
+            window: None,
         }
     }
 
@@ -80,6 +84,50 @@ impl Direction {
     /// Counts from now on what forged packets meet, if the queue keeps places for super-packets.
     pub(crate) fn count_forged(&mut self) {
         self.forged = self.link.queue().most_probes().map(|_| Forged::default());
+    }
+
+    /// Counts only within this time, for [`Direction::counted`].
+    pub(crate) fn count_within(&mut self, measuring: Measuring) {
+        self.window = Some(Window::new(measuring));
+    }
+
+    /// What was counted, within the measured time where there is one.
+    pub(crate) fn counted(&self) -> Counted {
+        let now = self.counters();
+        match &self.window {
+            Some(window) => window.within(now),
+            None => now,
+        }
+    }
+
+    fn counters(&self) -> Counted {
+        Counted {
+            link: *self.link.statistics(),
+            bit_errors: self.bit_errors(),
+            queue_delay: self.outlet.measured.queue_delay.clone(),
+        }
+    }
+
+    fn bit_errors(&self) -> u64 {
+        self.outlet.measured.drops[DropReason::BitError as usize]
+    }
+
+    /// The link is about to be carried on to `known`.
+    fn pass(&mut self) {
+        let passed = self.window.as_ref().map(|window| window.passed(self.known));
+        let (Some(passed), bit_errors) = (passed, self.bit_errors()) else {
+            return;
+        };
+        let counters = (passed == Passed::End).then(|| self.counters());
+        let Some(window) = &mut self.window else {
+            return;
+        };
+        if passed == Passed::Begin {
+            window.begin(self.link.statistics(), bit_errors);
+            self.outlet.measured.queue_delay = Histogram::new();
+        } else if let Some(counters) = counters {
+            window.end(counters);
+        }
     }
 
     /// What forged packets met.
@@ -124,6 +172,7 @@ impl Direction {
     /// moment on another core, it counts from there.
     pub fn on_frame(&mut self, at: Instant, frame: &[u8]) {
         self.known = self.known.max(at);
+        self.pass();
         let now = self.known;
         let seen = frames::read(frame, None);
         let Some((packet, taken_over)) = self.outlet.frames.keep(frame, None, &seen) else {
@@ -160,6 +209,7 @@ impl Direction {
         mut send: impl FnMut(&[IoSlice<'_>]) -> Result<Sent, E>,
     ) -> Result<(), E> {
         self.known = self.known.max(until);
+        self.pass();
         while self.collect() {
             self.outlet.send(&now, &mut send)?;
         }
@@ -229,5 +279,52 @@ impl Way for Direction {
         send: impl FnMut(&[IoSlice<'_>]) -> Result<Sent, E>,
     ) -> Result<(), E> {
         Direction::poll_frames(self, until, now, send)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetfoot_core::link::LinkConfig;
+    use fleetfoot_core::parameter::Values;
+    use fleetfoot_core::units::Rate;
+    use std::convert::Infallible;
+
+    /// 104 bytes at 832 kbit/s take a millisecond. A frame comes every half a millisecond for 20 ms, so the line is busy for 40 ms: that 10 to 20 ms are
+    /// measured, it is full for 10 ms and sends ten packets in them, and those wait 5 to 10 ms.
+    #[test]
+    fn only_the_measured_time_counts() {
+        let at = |us: u64| Instant::ZERO + Duration::from_micros(us);
+        let entry = AnyQueue::entry_among(&[], "drop-tail").expect("a registered queue");
+        let config = LinkConfig::new(Rate::from_bps(832_000), Duration::ZERO);
+        let values = Values::defaults(entry.parameters);
+        let queue = AnyQueue::build_among(&[], entry.name, &values, &config.link_context(1));
+        let mut direction = Direction::new(Link::new(queue.expect("a queue"), &config, 1, "test"));
+        let measuring = Measuring::default();
+        direction.count_within(Measuring::clone(&measuring));
+        measuring
+            .set([at(10_000), at(20_000)])
+            .expect("it was not known before");
+        let mut frame = vec![0; 14 + 104];
+        frame[12..14].copy_from_slice(&[0x08, 0x00]);
+        frame[14] = 0x45;
+        frame[17] = 104; // total length
+        let takes = |frames: &[IoSlice<'_>]| Ok::<_, Infallible>(Sent::Taken(frames.len()));
+        for step in 0..100 {
+            let now = at(500 * step);
+            if step < 40 {
+                direction.on_frame(now, &frame);
+            }
+            let Ok(()) = direction.poll_frames(now, || now, takes);
+        }
+        let counted = direction.counted();
+        assert_eq!(counted.link.packets, 10, "{counted:?}");
+        assert_eq!(counted.link.bytes.0, 1040);
+        assert_eq!(counted.link.busy, Duration::from_millis(10));
+        let waits = &counted.queue_delay;
+        assert_eq!(waits.n(), 10);
+        let [least, most] = [0.0, 1.0].map(|part| waits.quantile(part).unwrap_or(0) as f64 / 1e6);
+        assert!(least > 4.5 && most < 10.5, "{least} to {most} ms");
+        assert_eq!(direction.statistics().packets, 40, "the whole is there, too");
     }
 }

@@ -53,6 +53,7 @@ mod tap;
 mod thread;
 mod tun;
 mod wake;
+mod window;
 #[cfg(all(target_os = "linux", feature = "xdp"))]
 mod xdp;
 

@@ -27,6 +27,7 @@ mod sockets;
 mod traffic;
 
 use crate::frames::HostNumbers;
+use crate::window::Measuring;
 use crate::{Clock, Direction, Emulator, Error, Tap};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::queue::DropReason;
@@ -117,6 +118,10 @@ fn in_namespaces(
         directions[0].tell_hosts(HostNumbers::clone(&numbers));
         numbers
     });
+    let measuring = Measuring::default();
+    for direction in &mut directions {
+        direction.count_within(Measuring::clone(&measuring));
+    }
     let rules = marks::rules(spec).map_err(|why| Error::new(why, std::io::ErrorKind::InvalidInput))?;
     let place = place::Place::make(mtu, rules.is_some())?;
     let near = if rules.is_some() {
@@ -135,7 +140,8 @@ fn in_namespaces(
             crate::thread::prefer();
             let sides = [near, place::INTERFACES[1]];
             let result = Emulator::new(sides, mtu, directions).and_then(|mut emulator| {
-                let clock = Clock::start();
+                // The same zero as that of what is played, and exact sleeps of this thread.
+                clock.for_this_thread();
                 emulator.run(&clock, &stop_reading)?;
                 let missed = emulator.missed();
                 Ok((emulator.into_directions(), missed))
@@ -162,7 +168,7 @@ fn in_namespaces(
                     marker: near == place::BEHIND_MARKER,
                     numbers,
                 };
-                play::play(spec, &place, &hosts, &attacked, &clock, &|now| {
+                play::play(spec, &place, &hosts, &attacked, &clock, &measuring, &|now| {
                     reached.store(now.as_nanos(), Ordering::Relaxed);
                     stop.load(Ordering::Relaxed) || failed.load(Ordering::Acquire)
                 })
@@ -194,12 +200,13 @@ fn in_namespaces(
     })
 }
 
-/// The counters of a direction of the link, from the start of the run.
+/// The counters of a direction of the link within the measured time; lateness from the start of the run.
 fn of_link(direction: &Direction, missed: u32) -> LinkOutput {
-    let (measured, counted) = (direction.measured(), direction.statistics());
+    let (measured, counted) = (direction.measured(), direction.counted());
+    let (bit_errors, queue_delay, counted) = (counted.bit_errors, counted.queue_delay, counted.link);
     let mut drops = counted.drops.to_vec();
     // Damaged frames are thrown away where they arrive; the link counts them as passed.
-    drops[DropReason::BitError as usize][0] += measured.drops[DropReason::BitError as usize];
+    drops[DropReason::BitError as usize][0] += bit_errors;
     LinkOutput {
         busy: counted.busy,
         packets: counted.packets,
@@ -207,7 +214,7 @@ fn of_link(direction: &Direction, missed: u32) -> LinkOutput {
         bytes: counted.bytes,
         drops,
         events: counted.events.to_vec(),
-        queue_delay: measured.queue_delay.clone(),
+        queue_delay,
         queue_packets: Histogram::new(),
         lateness: Some(Lateness {
             times: measured.lateness.clone(),

@@ -9,6 +9,7 @@ use super::place::Place;
 use super::sockets::{self, failed, listen, port, watch};
 use super::traffic::{Actor, actors};
 use crate::frames::HostNumbers;
+use crate::window::Measuring;
 use crate::{Clock, Error, calls, host};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -24,16 +25,19 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Plays the traffic of `spec` from this thread, which is in the namespace of the senders. `ask` gets the time now and then and
-/// says whether to end.
+/// says whether to end; `measuring` learns when the measured time is.
 pub(super) fn play(
     spec: &Spec,
     place: &Place,
     hosts: &Hosts,
     attacked: &Attacked,
     clock: &Clock,
+    measuring: &Measuring,
     ask: &dyn Fn(Instant) -> bool,
 ) -> Result<RunOutput, Error> {
     let mut play = Play::new(spec, place, hosts, attacked, clock)?;
+    // Known to nobody before.
+    let _ = measuring.set([spec.warmup, spec.duration].map(|after| play.zero.saturating_add(after)));
     play.run(ask)?;
     Ok(play.finish())
 }
