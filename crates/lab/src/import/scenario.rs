@@ -57,6 +57,8 @@ pub struct Controllers {
     pub rtt_scale: Option<f64>,
     /// Whether the recorded shares of retransmissions are replayed as random losses.
     pub losses: bool,
+    /// So many times the room of the queues that the recording shows, if not once: of a queue that was never full it shows the least only.
+    pub room: Option<u32>,
     /// Why, in words, for the comment.
     pub why: String,
 }
@@ -87,8 +89,17 @@ pub fn text(title: &str, vectors: &[String], summary: &Summary, controllers: &Co
     let pairs = openers.clamp(1, MOST_PAIRS);
     let both = whose(summary) == [true, true];
     let [backward, forward] = [0, 1].map(|direction| line_rate(summary, direction));
-    let queues = [&backward, &forward].map(|line| queue_packets(summary, line.like, line.bps));
-    let queue = queues[1];
+    let queues = [&backward, &forward].map(|line| {
+        let (packets, basis) = queue_packets(summary, line.like, line.bps);
+        match controllers.room {
+            None => (packets, basis.to_owned()),
+            Some(times) => (
+                u64::from(times) * packets,
+                format!("{times} times {packets}: with less the replay loses packets, and the recording lost none ({packets}: {basis})"),
+            ),
+        }
+    });
+    let queue = &queues[1];
     let duration_s = (summary.span_s + 1.0).ceil().min(DAY_S);
     let _ = write!(
         text,

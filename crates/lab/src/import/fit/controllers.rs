@@ -13,9 +13,12 @@
 //! a path that loses at random holds a sender back without a queue, which no congestion control explains. This too is taken only where the
 //! replay is clearly closer, since losses of a queue come again by themselves.
 //!
+//! Where nothing was retransmitted, no queue of the recording was ever full, so what was seen to wait is only the least that it has room for. Where the
+//! replays lose packets all the same, all of them are tried with twice and four times the room, and those that lose none come first.
+//!
 //! The limits at the end of this file are ours: docs/import.md says on which recordings they were tried, and what they name.
 //!
-//! That is four to eighteen replays, beside the one that shows what is chance.
+//! That is four to twenty-six replays, beside the one that shows what is chance.
 
 use super::{Fit, queues};
 use crate::import::files::Imported;
@@ -23,6 +26,8 @@ use crate::import::scenario::Controllers;
 use crate::import::summary::{Quantiles, Summary};
 use crate::run::{self, Job, simulate};
 use crate::scenario::{ControllerFit, ErrorKind, Resolved, Scenario, Setting};
+use fleetfoot_core::parameter::Value;
+use fleetfoot_core::queue::Limit;
 use fleetfoot_sim::output::{Histogram, RunOutput};
 use fleetfoot_sim::spec::Spec;
 use std::sync::Arc;
@@ -51,6 +56,8 @@ struct Tried {
     rtt_scale: Option<f64>,
     /// With the recorded shares as random losses.
     losses: bool,
+    /// So many times the room of the queues.
+    room: Option<u32>,
 }
 
 /// One replay.
@@ -59,6 +66,8 @@ struct Trial {
     resolved: Resolved,
     output: Arc<RunOutput>,
     difference: f64,
+    /// It loses packets, and the recording lost none.
+    loses: bool,
 }
 
 impl Trials<'_> {
@@ -81,12 +90,24 @@ impl Trials<'_> {
                     group: None,
                     rtt_scale,
                     losses: false,
+                    room: None,
                 })
             })
             .collect();
         let Some(mut trials) = self.replay(imported, &scenario, &alike)? else {
             return Ok(None);
         };
+        if trials.iter().all(|trial| trial.loses) {
+            let roomier = ROOMS.iter().flat_map(|&times| {
+                let room = Some(times);
+                alike.iter().map(move |tried| Tried { room, ..*tried })
+            });
+            let roomier: Vec<Tried> = roomier.collect();
+            let Some(more) = self.replay(imported, &scenario, &roomier)? else {
+                return Ok(None);
+            };
+            trials.extend(more);
+        }
         let Some(first) = preferred(&trials) else {
             return Ok(None);
         };
@@ -120,6 +141,7 @@ impl Trials<'_> {
             groups: best.tried.group.into_iter().collect(),
             rtt_scale: best.tried.rtt_scale,
             losses: best.tried.losses,
+            room: best.tried.room,
             why: why(&fits),
         };
         imported.write(&chosen).map_err(|error| error.to_string())?;
@@ -147,6 +169,7 @@ impl Trials<'_> {
         let trials = trials.map(|(tried, (resolved, output))| Trial {
             tried: *tried,
             difference: apart(&imported.summary, &resolved, &output),
+            loses: loses(&imported.summary, &resolved, &output),
             resolved,
             output,
         });
@@ -179,7 +202,11 @@ impl Trials<'_> {
                 Err(error) if error.kind == ErrorKind::NoChange => scenario.resolve(&Setting::none()),
                 resolved => resolved,
             };
-            variants.push(resolved.map_err(|error| error.to_string())?);
+            let mut resolved = resolved.map_err(|error| error.to_string())?;
+            if let Some(times) = one.room {
+                give_room(&mut resolved.spec, times);
+            }
+            variants.push(resolved);
         }
         let jobs = tried.iter().zip(&variants).map(|(one, resolved)| Job {
             name: one.name(),
@@ -225,22 +252,43 @@ impl Tried {
     fn name(&self) -> String {
         let group = self.group.map(|(group, name)| format!(", {group}: {name}"));
         let scale = self.rtt_scale.map(|scale| format!(", rtt_scale {scale}"));
+        let room = self.room.map(|times| format!(", room x {times}"));
         format!(
-            "{}{}{}{}",
+            "{}{}{}{}{}",
             self.all,
             group.unwrap_or_default(),
             scale.unwrap_or_default(),
+            room.unwrap_or_default(),
             if self.losses { ", losses" } else { "" }
         )
     }
 }
 
+/// Gives the queues of the line so many times their room.
+fn give_room(spec: &mut Spec, times: u32) {
+    for link in spec.links.iter_mut().filter(|link| link.name == "bottleneck") {
+        if let Limit::Packets(packets) = link.queue_values.limit("limit") {
+            let more = Value::Limit(Limit::Packets(packets.saturating_mul(times)));
+            // A limit of packets is what it has already.
+            let _ = link.queue_values.set("limit", more);
+        }
+    }
+}
+
+/// Whether a replay loses packets of a recording that lost none.
+fn loses(summary: &Summary, resolved: &Resolved, output: &RunOutput) -> bool {
+    let [recorded, replayed] = Fit::between(summary, resolved, output).retransmitted;
+    recorded == 0.0 && replayed > LOSSY
+}
+
 /// The first of all hosts alike that differs by hardly more than the one that differs least; with scaled round-trip times, then with
 /// another for one group, and then with random losses, where that is clearly closer.
 fn preferred(trials: &[Trial]) -> Option<usize> {
+    let all_lose = trials.iter().all(|trial| trial.loses);
     let best = |grouped: bool, lossy: bool, scaled: Option<bool>| {
         let kind = |trial: &Trial| {
-            trial.tried.group.is_some() == grouped
+            (all_lose || !trial.loses)
+                && trial.tried.group.is_some() == grouped
                 && trial.tried.losses == lossy
                 && scaled.is_none_or(|scaled| trial.tried.rtt_scale.is_some() == scaled)
         };
@@ -251,13 +299,15 @@ fn preferred(trials: &[Trial]) -> Option<usize> {
             .iter()
             .position(|trial| kind(trial) && trial.difference <= margin)
     };
-    let mut taken = best(false, false, Some(false))?;
-    let others = [
+    let plain = [
+        best(false, false, Some(false)),
         best(false, false, Some(true)),
         best(true, false, None),
         best(false, true, None),
     ];
-    for other in others.into_iter().flatten() {
+    let mut plain = plain.into_iter().flatten();
+    let mut taken = plain.next()?;
+    for other in plain {
         let difference = trials[taken].difference;
         if trials[other].difference + CLEAR.max(CLEAR_SHARE * difference) <= difference {
             taken = other;
@@ -379,6 +429,8 @@ const LEAST_RTT_S: f64 = 0.005;
 /// Shares of retransmissions are compared from here on, and count less than times: a few more or less are chance.
 const FLOOR: f64 = 0.002;
 const LOSS_WEIGHT: f64 = 0.25;
+/// How many times the room that was seen is tried where nothing shows how much there was.
+const ROOMS: [u32; 2] = [2, 4];
 /// The seed of every replay.
 const SEED: u64 = 1;
 
