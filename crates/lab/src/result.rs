@@ -69,6 +69,10 @@ pub struct Document {
     /// This comparison with jitter of one packet time, where nothing in the scenario varies packet times.
     #[serde(default)]
     pub jittered: Option<Jittered>,
+    /// The recommended setting at the rate of its command, against the network as described, where what groups need leaves the line no margin to spare;
+    /// the answer goes by it. Absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_commanded: Option<Versus>,
     /// Where the energy of a look-up comes from, of which every `lookup_power_w` is made.
     #[serde(default)]
     pub lookup_energy_source: String,

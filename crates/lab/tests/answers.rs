@@ -810,3 +810,44 @@ fn a_stream_that_arrived_whole_is_harmed_by_what_it_loses() {
     let case = answer(&text, &["cake"]);
     assert!(case.harm("cake", "feed") > 0.2, "{}", case.text());
 }
+
+/// Case 28: Nine films of 1.97 Mbit/s and pages need 19.3 of 20 Mbit/s on the wire, where nothing stands still. The shaper behind a cable modem leaves a tenth
+/// and more of the line unused, so at its rate a film gets less than it plays, whatever the queue: a harm of a few per cent that the line's own rate
+/// does not show. Beside one film there is enough to spare, and nothing is run again.
+#[test]
+fn where_a_line_is_needed_whole_the_answer_goes_by_the_rate_of_the_command() {
+    let line = |films: u32| {
+        dumbbell(
+            "rate = \"20 Mbit/s\", delay = \"10 ms\", medium = \"docsis\", queue = { kind = \"drop-tail\", limit = \"200 ms\" }",
+            &format!(
+                "{PAGES}[[traffic]]\nname = \"films\"\nkind = \"streaming\"\ncount = {films}\nbitrate = \"1.97 Mbit/s\"\nsegment = \"2 s\"\n\
+                 buffer = \"8 s\"\nstart_spacing = \"150 ms\"\n"
+            ),
+        )
+        .replace(
+            "duration = \"16 s\"\nwarmup = \"4 s\"",
+            "duration = \"40 s\"\nwarmup = \"15 s\"",
+        )
+    };
+    let case = answer(&line(9), &["fq-codel"]);
+    assert!(case.harm("fq-codel", "films") < 0.005, "{}", case.text());
+    let document = &case.0.comparison.document;
+    let there = document
+        .as_commanded
+        .as_ref()
+        .expect("the line has nothing to spare");
+    let harm = there.harm.expect("it was measured");
+    assert!(harm.value > 0.02 && harm.significant, "{harm:?}");
+    let (text, share) = (case.text(), "11 % of");
+    assert!(
+        text.contains(share) && text.contains("simulated at that rate"),
+        "{text}"
+    );
+    let at_that_rate = text
+        .split_once("At the line's own rate")
+        .expect("both are said")
+        .0;
+    assert!(at_that_rate.contains("films is harmed by"), "{text}");
+    let case = answer(&line(1), &["fq-codel"]);
+    assert_eq!(case.0.comparison.document.as_commanded, None, "{}", case.text());
+}

@@ -151,14 +151,20 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     let Some((done, versus)) = done.and_then(|done| Some((done, done.versus.as_ref()?))) else {
         return String::new();
     };
-    let mut text = format!("Try {}{}: ", recommended.variant, place_words(recommended));
-    text.push_str(&format!(
-        "{}, {}.",
-        shorter(plan, versus),
-        harm_words(plan, versus)
-    ));
+    let mut text = match &document.as_commanded {
+        Some(there) => commanded(plan, recommended, done, versus, there),
+        None => format!(
+            "Try {}{}: {}, {}.",
+            recommended.variant,
+            place_words(recommended),
+            shorter(plan, versus),
+            harm_words(plan, versus)
+        ),
+    };
     text.push_str(&begin_with(plan, variants, recommended));
-    text.push_str(&words::margin(done));
+    if document.as_commanded.is_none() {
+        text.push_str(&words::margin(done));
+    }
     text.push_str(&equals(recommended, plan.choice().search.is_some()));
     if let Some(jittered) = &document.jittered
         && !jittered.holds
@@ -232,6 +238,33 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     }
     text.push_str(&elsewhere(plan, variants, variant));
     text
+}
+
+/// What to try where what groups need leaves no margin to spare: `there` is at the rate of the command, `versus` at the line's own.
+fn commanded(
+    plan: &Plan,
+    recommended: &Recommended,
+    done: &Variant,
+    versus: &Versus,
+    there: &Versus,
+) -> String {
+    let (name, place) = (&recommended.variant, place_words(recommended));
+    let share = words::margin_share(done).map_or_else(String::new, |(share, _)| share);
+    let said = |versus: &Versus| format!("{}, {}", shorter(plan, versus), harm_words(plan, versus));
+    let net = there.win.unwrap_or(0.0) - there.harm.map_or(0.0, |harm| harm.value);
+    if there.significant && there.win.unwrap_or(0.0) >= WORTHWHILE && net > 0.0 {
+        return format!(
+            "Try {name}{place}, whose command leaves {share} of the line unused: simulated at that rate, {}. At the line's own rate {}.",
+            said(there),
+            said(versus)
+        );
+    }
+    format!(
+        "Nothing can be recommended by command: what is sent here needs nearly all of the line, and the command of {name}{place} leaves {share} of it unused; \
+         simulated at that rate, {}. At the line's own rate, where the device that sends into the line has {name} itself, {}.",
+        said(there),
+        said(versus)
+    )
 }
 
 /// Of several places, the one that alone saves most of it.
@@ -326,9 +359,13 @@ fn shorter(plan: &Plan, versus: &Versus) -> String {
         .filter(|(_, info)| info.latency_sensitive)
         .filter_map(|(group, _)| Some((group, 1.0 - group.fct_mean_ratio?.value)))
         .collect();
-    let (win, of) = (saved(versus.win.unwrap_or(0.0)), interval(versus.win_ci95));
+    let win = versus.win.unwrap_or(0.0);
+    let (win, of) = match win < 0.0 {
+        true => (format!("{} longer", saved(-win)), String::new()),
+        false => (format!("{} shorter", saved(win)), interval(versus.win_ci95)),
+    };
     if let [(only, _)] = waiting.as_slice() {
-        return format!("the times of {} are {win} shorter{of}", only.name);
+        return format!("the times of {} are {win}{of}", only.name);
     }
     let changed: Vec<String> = waiting
         .iter()
@@ -344,10 +381,7 @@ fn shorter(plan: &Plan, versus: &Versus) -> String {
         1 => String::from(" and one more group"),
         more => format!(" and {more} more groups"),
     };
-    format!(
-        "times are on average {win} shorter{of}: {}{more}",
-        changed.join(", ")
-    )
+    format!("times are on average {win}{of}: {}{more}", changed.join(", "))
 }
 
 fn saved(win: f64) -> String {

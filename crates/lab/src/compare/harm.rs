@@ -117,6 +117,28 @@ impl<'a> Fair<'a> {
         }
     }
 
+    /// The share of its time for which a link is busy with what groups need by themselves, which is all but what greedy ones carry.
+    pub(super) fn needed(&self, link: usize, runs: &[RunData]) -> f64 {
+        let spec = &self.described.spec;
+        let measured_s = (spec.duration - spec.warmup).as_secs_f64() * runs.len() as f64;
+        let (mut busy_s, mut all, mut greedy) = (0.0, 0.0, 0.0);
+        for run in runs {
+            let output = &run.output;
+            busy_s += output.links.get(link).map_or(0.0, |link| link.busy.as_secs_f64());
+            for ((paths, group), carrying) in self.paths.iter().zip(&spec.groups).zip(&output.groups) {
+                let crossing = paths.iter().enumerate().filter(|(_, path)| path.contains(&link));
+                let bytes: f64 = crossing.map(|(pair, _)| carried(Some(carrying), pair)).sum();
+                all += bytes;
+                greedy += if group.traffic.is_elastic() { bytes } else { 0.0 };
+            }
+        }
+        if measured_s > 0.0 && all > 0.0 {
+            busy_s / measured_s * (1.0 - greedy / all)
+        } else {
+            0.0
+        }
+    }
+
     /// Share of the measured time in which a group is active.
     fn active(&self, index: usize) -> f64 {
         let spec = &self.described.spec;

@@ -2,6 +2,7 @@
 //! it holds near the described network ([`sensitivity`]).
 
 mod answer;
+mod commanded;
 pub mod exhaustive;
 mod fair;
 pub(crate) mod groups;
@@ -154,6 +155,7 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
         queues: plan.standing.clone(),
         sensitivity: Vec::new(),
         jittered: None,
+        as_commanded: None,
         timing: Some(timing(batch)),
         variants,
     };

@@ -155,6 +155,9 @@ pub(super) fn decide(
         // Of an interrupted check what it got to counts.
         super::answer::keep_what_holds(&plan, &mut comparison.document);
     }
+    if !total.interrupted {
+        comparison.document.as_commanded = super::commanded::at_command(&plan, &comparison, &mut total, run)?;
+    }
     comparison.document.interrupted = total.interrupted;
     super::conclude(&plan, &rows, &total, &mut comparison);
     Ok(Study {

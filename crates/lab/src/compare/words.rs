@@ -492,6 +492,20 @@ pub fn unharmed(versus: &Versus) -> String {
 /// By how much less full packets get through the shapers of the instructions than on the lines, which were simulated without them; empty
 /// without one, or where the table would round it away.
 pub fn margin(done: &Variant) -> String {
+    let Some((share, several)) = margin_share(done) else {
+        return String::new();
+    };
+    let (command, lines, line) = match several {
+        false => ("its command", "the line", "the line"),
+        true => ("its commands", "the lines", "a line"),
+    };
+    format!(
+        " With {command} {lines} will carry {share} less than simulated, for what the shaper leaves free and counts beside packets: what fills {line} loses about as much."
+    )
+}
+
+/// The share that commands leave of lines, in words, and whether there are several lines; `None` without one that the table would show.
+pub fn margin_share(done: &Variant) -> Option<(String, bool)> {
     let margins = done
         .instructions
         .iter()
@@ -500,27 +514,19 @@ pub fn margin(done: &Variant) -> String {
         .filter(|share| *share >= LEAST_MARGIN)
         .map(|share| (100.0 * share).round() as i64)
         .collect();
-    let (Some(least), Some(most)) = (shares.iter().min(), shares.iter().max()) else {
-        return String::new();
-    };
+    let (least, most) = (shares.iter().min()?, shares.iter().max()?);
     let share = match least == most {
         true => format!("{least} %"),
         false => format!("{least} to {most} %"),
     };
-    let (command, lines, line) = match shares.len() {
-        1 => ("its command", "the line", "the line"),
-        _ => ("its commands", "the lines", "a line"),
-    };
-    format!(
-        " With {command} {lines} will carry {share} less than simulated, for what the shaper leaves free and counts beside packets: what fills {line} loses about as much."
-    )
+    Some((share, shares.len() > 1))
 }
 
 /// So many variants are named of which it is open whether they belong to the first tier.
 const MOST_OPEN: usize = 6;
 
 /// Smallest share of a line's rate that is mentioned.
-const LEAST_MARGIN: f64 = 0.01;
+pub(super) const LEAST_MARGIN: f64 = 0.01;
 
 /// Harm that could be as large as this is reported even where none could be shown.
 const LEAST_POSSIBLE_HARM: f64 = 0.05;

@@ -5,7 +5,7 @@
 use super::figures;
 use super::text::rounded;
 use crate::compare::words::{self, Row};
-use crate::result::{Comparison, Document, Instruction, Variant};
+use crate::result::{Comparison, Document, Instruction, Variant, Versus};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -42,10 +42,12 @@ fn facts(document: &Document) -> Vec<Fact> {
         return Vec::new();
     };
     let done = words::done(document, recommended);
-    let Some(versus) = done.and_then(|variant| variant.versus.as_ref()) else {
+    let simulated = done.and_then(|variant| variant.versus.as_ref());
+    // Where the answer goes by the rate of the command, so do the facts.
+    let Some(versus) = document.as_commanded.as_ref().or(simulated) else {
         return Vec::new();
     };
-    let waiting: Vec<String> = saved_by_group(versus_groups(done));
+    let waiting: Vec<String> = saved_by_group(versus_groups(done.map(|done| (done, versus))));
     let harmed: Vec<String> = words::harmed(versus)
         .into_iter()
         .map(|(group, harm)| format!("{} {}", group.name, words::harm(Some(harm))))
@@ -99,9 +101,8 @@ fn facts(document: &Document) -> Vec<Fact> {
     facts
 }
 
-fn versus_groups(variant: Option<&Variant>) -> Vec<(&str, f64)> {
-    let Some((variant, versus)) = variant.and_then(|variant| Some((variant, variant.versus.as_ref()?)))
-    else {
+fn versus_groups<'a>(done: Option<(&'a Variant, &'a Versus)>) -> Vec<(&'a str, f64)> {
+    let Some((variant, versus)) = done else {
         return Vec::new();
     };
     let waits = |name: &str| {
@@ -216,7 +217,7 @@ struct TableRow<'a> {
 fn table_row<'a>(row: &Row<'a>) -> TableRow<'a> {
     let cells = words::cells(row.versus);
     let win = row.versus.win.unwrap_or(0.0);
-    let by_group = saved_by_group(versus_groups(Some(row.variant)));
+    let by_group = saved_by_group(versus_groups(Some((row.variant, row.versus))));
     TableRow {
         tier: cells.tier,
         name: &row.variant.name,

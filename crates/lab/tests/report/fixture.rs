@@ -87,6 +87,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
             lookup_energy_source: fleetfoot_lab::metrics::units::LOOKUP_SOURCE.to_owned(),
             answer: format!("Try fq-codel at the uplink, 10.5 Mbit/s: pages and calls finish on average 41 % sooner, and nobody is harmed. Equal within error: drr. {HOSTILE}"),
             refuted: None,
+            as_commanded: None,
             recommended: Some(fleetfoot_lab::result::Recommended {
                 variant: "fq-codel".to_owned(),
                 equals: vec!["drr".to_owned()],

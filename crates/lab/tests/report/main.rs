@@ -634,6 +634,8 @@ fn the_dictionary_has_every_field_of_the_result() {
     let mut document = comparison.document;
     document.timing = Some(fleetfoot_lab::result::Timing::default());
     document.refuted = Some(String::from("fq-codel"));
+    // Its fields are those of `variants[].versus`.
+    document.as_commanded = document.variants[1].versus.clone();
     // What a real program adds.
     let live = live::result(&["drop-tail"], 1).document;
     document.live = live.live;
@@ -671,7 +673,7 @@ fn collect(path: &str, value: &serde_json::Value, fields: &mut BTreeSet<String>)
                 fields.insert(path.to_owned());
             }
             for (key, inner) in map {
-                if ["set", "more", "counters", "quantiles"]
+                if ["set", "more", "counters", "quantiles", "as_commanded"]
                     .iter()
                     .any(|free| kind.ends_with(free))
                 {
