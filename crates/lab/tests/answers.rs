@@ -851,3 +851,22 @@ fn where_a_line_is_needed_whole_the_answer_goes_by_the_rate_of_the_command() {
     let case = answer(&line(1), &["fq-codel"]);
     assert_eq!(case.0.comparison.document.as_commanded, None, "{}", case.text());
 }
+
+/// Case 29: Four downloads of 200 Mbit/s are acknowledged over an uplink of 4 Mbit/s, which their ACKs alone can fill, beside an upload. Max-min fair the
+/// upload has a fifth of the uplink, 0.8 Mbit/s on the wire. DRR gives it that. CoDel, in one queue, leaves it half of that, since ACKs do not slow down
+/// when they are dropped: what the ACKs took is no capacity that was never there, it is the upload's loss.
+#[test]
+fn what_acknowledgments_take_from_an_upload_is_harm() {
+    let text = dumbbell(
+        "rate = \"200 Mbit/s\", delay = \"6 ms\", queue = { kind = \"drop-tail\", limit = \"30 ms\" }, \
+         reverse = { rate = \"4 Mbit/s\", queue = { kind = \"drop-tail\", limit = \"150 ms\" } }",
+        &format!(
+            "{PAGES}[[traffic]]\nname = \"downloads\"\nkind = \"bulk\"\ncount = 4\n[[traffic]]\nname = \"photos\"\nkind = \"bulk\"\ndirection = \"up\"\n"
+        ),
+    )
+    .replace("duration = \"16 s\"", "duration = \"10 s\"");
+    let case = answer(&text, &["codel", "drr"]);
+    let harm = |name: &str| case.harm(name, "photos");
+    assert!(harm("codel") > 0.35, "{}: {}", harm("codel"), case.text());
+    assert!(harm("drr") < 0.1, "{}: {}", harm("drr"), case.text());
+}

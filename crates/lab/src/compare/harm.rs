@@ -17,7 +17,9 @@
 //! **Deviations.** The reference of Ware et al. is the flow alone; here it is the baseline, cut to the fair share, since the
 //! question is what a change does to others. Fair shares are of rates averaged over [warmup, duration); open-loop transfers
 //! count as as many users as there are transfers, so that their load is met before greedy flows share the rest, as under
-//! processor sharing. Of a greedy group that is active for part of the measured time, the fair share is that part of what it
+//! processor sharing. The acknowledgments of a group are a class of their own on each link, one unit for each of its units, whose demand is what they
+//! took in the variant: they are met before greedy flows only up to their own fair share, so that it is harm where the acknowledgments of
+//! downloads fill an uplink. Of a greedy group that is active for part of the measured time, the fair share is that part of what it
 //! would get all the time beside the others; for the others it is a demand of what it carried. Shares are of payload, with
 //! one payload per byte for each link: flows of small packets beside flows of large ones count the same.
 
@@ -27,13 +29,15 @@ use crate::scenario::Resolved;
 use fleetfoot_core::time::Instant;
 use fleetfoot_sim::output::{GroupOutput, RunOutput};
 use fleetfoot_sim::routing::Paths;
-use fleetfoot_sim::spec::{GroupSpec, LinkSpec, PairPolicy};
+use fleetfoot_sim::spec::{GroupSpec, LinkSpec, PairPolicy, Transport};
 
 /// Fair shares of the groups of a scenario, run by run.
 pub(super) struct Fair<'a> {
     described: &'a Resolved,
     /// For each group and pair the directed links from the data sender to the receiver.
     paths: Vec<Vec<Vec<usize>>>,
+    /// The links back, on which its acknowledgments go.
+    back: Vec<Vec<Vec<usize>>>,
 }
 
 impl<'a> Fair<'a> {
@@ -41,22 +45,26 @@ impl<'a> Fair<'a> {
     pub(super) fn new(described: &'a Resolved) -> Fair<'a> {
         let spec = &described.spec;
         let mut routes = Paths::new(spec);
-        let paths = spec
-            .groups
-            .iter()
-            .map(|group| {
+        let mut links = |from, to| {
+            let start = routes.find(spec, from, to);
+            start.map_or_else(Vec::new, |start| {
+                routes.links(start).map(|link| link.0 as usize).collect()
+            })
+        };
+        let groups = spec.groups.iter();
+        let (paths, back) = groups
+            .map(|group| -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
                 let pairs = group.pairs.iter();
                 pairs
-                    .map(|&(from, to)| {
-                        let start = routes.find(spec, from, to);
-                        start.map_or_else(Vec::new, |start| {
-                            routes.links(start).map(|link| link.0 as usize).collect()
-                        })
-                    })
-                    .collect()
+                    .map(|&(from, to)| (links(from, to), links(to, from)))
+                    .unzip()
             })
-            .collect();
-        Fair { described, paths }
+            .unzip();
+        Fair {
+            described,
+            paths,
+            back,
+        }
     }
 
     /// For each run the payload bytes that group `index` carried in the variant and those it could rightly keep: the smaller
@@ -106,6 +114,8 @@ impl<'a> Fair<'a> {
             }
         }
         let capacities = self.capacities(before, after);
+        classes.extend(self.acknowledgments(after, &capacities));
+        let capacities: Vec<f64> = capacities.iter().map(|link| link.payload).collect();
         let share = shares(&classes, &capacities);
         let whole: f64 = own
             .into_iter()
@@ -153,9 +163,47 @@ impl<'a> Fair<'a> {
         }
     }
 
-    /// Payload that each directed link can carry within the measured time, beside the acknowledgments that it carried: bytes
-    /// of its rate, less those, times payload per byte of data packets, the better of baseline and variant.
-    fn capacities(&self, before: &RunOutput, after: &RunOutput) -> Vec<f64> {
+    /// The acknowledgments of each group and pair on each link of its way back, as users of their own: what a link carried of them in the variant, dealt
+    /// by what the groups carried whose acknowledgments it has.
+    fn acknowledgments(&self, after: &RunOutput, capacities: &[Capacity]) -> Vec<Class> {
+        let spec = &self.described.spec;
+        let mut of_link: Vec<Vec<(f64, f64)>> = vec![Vec::new(); spec.links.len()];
+        for (number, group) in spec.groups.iter().enumerate() {
+            let output = after.groups.get(number);
+            // Nothing acknowledges datagrams.
+            if group.traffic.facts().transport == Transport::Datagrams {
+                continue;
+            }
+            for (pair, (path, units)) in self.back[number].iter().zip(units(group, output)).enumerate() {
+                let bytes = carried(output, pair);
+                if units > 0.0 && bytes > 0.0 {
+                    path.iter().for_each(|&link| of_link[link].push((units, bytes)));
+                }
+            }
+        }
+        let mut classes = Vec::new();
+        for (link, (own, capacity)) in of_link.iter().zip(capacities).enumerate() {
+            let all: f64 = own.iter().map(|(_, bytes)| bytes).sum();
+            if own.is_empty() {
+                // Whatever they answer, nobody's data shows whose they are.
+                classes.push(Class {
+                    units: 1.0,
+                    demand: capacity.acknowledged,
+                    path: vec![link],
+                });
+            }
+            classes.extend(own.iter().map(|(units, bytes)| Class {
+                units: *units,
+                demand: capacity.acknowledged * bytes / all / units,
+                path: vec![link],
+            }));
+        }
+        classes
+    }
+
+    /// What each directed link can carry within the measured time, as payload: bytes of its rate times payload per byte of data packets, the
+    /// better of baseline and variant; and what acknowledgments and other packets without data took of that in the variant.
+    fn capacities(&self, before: &RunOutput, after: &RunOutput) -> Vec<Capacity> {
         let spec = &self.described.spec;
         let measured = [spec.warmup, spec.duration].map(|at| Instant::ZERO.saturating_add(at));
         let mut payload = vec![[0.0; 2]; spec.links.len()];
@@ -189,10 +237,19 @@ impl<'a> Fair<'a> {
                     .map(|((data, _), payload)| payload / data)
                     .fold(0.0, f64::max)
                     .clamp(LEAST_EFFICIENCY, 1.0);
-                ((bytes_of(link, measured) - yields[1].1) * efficiency).max(0.0)
+                Capacity {
+                    payload: bytes_of(link, measured) * efficiency,
+                    acknowledged: yields[1].1 * efficiency,
+                }
             })
             .collect()
     }
+}
+
+/// What a link can carry, and what of it packets without data took.
+struct Capacity {
+    payload: f64,
+    acknowledged: f64,
 }
 
 /// What a group carried in the variant, and what it could rightly keep, run by run.
