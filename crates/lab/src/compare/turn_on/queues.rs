@@ -19,6 +19,8 @@ pub(super) struct Discipline {
     pub does: &'static str,
     /// From which kernel on.
     pub needs: String,
+    /// Where `tc` counts packets and the scenario bytes: what the limit in `arguments` stands for.
+    pub room: Option<String>,
     /// What to ask for on a device that does not run Linux.
     pub elsewhere: String,
     /// Whether flows have queues of their own.
@@ -47,7 +49,7 @@ impl Discipline {
     /// The discipline of `link`, sent at `rate`, which a shaper may have lowered.
     pub(super) fn of(link: &LinkSpec, rate: Option<Rate>) -> Discipline {
         let queue = Queue { link, rate };
-        match link.queue {
+        let mut discipline = match link.queue {
             "drop-tail" => queue.drop_tail(),
             "red" => queue.red(),
             "codel" => queue.codel(),
@@ -64,7 +66,12 @@ impl Discipline {
             ),
             "favourtail" => only_here("packets whose flow has nothing waiting go ahead", "fq_codel"),
             _ => only_here("packets wait as the variant says", "fq_codel"),
+        };
+        let arguments = discipline.arguments.as_deref().unwrap_or_default();
+        if !matches!(link.queue, "red" | "drop-tail") && arguments.contains(" limit ") {
+            discipline.room = queue.room();
         }
+        discipline
     }
 }
 
@@ -78,6 +85,7 @@ fn only_here(does: &'static str, nearest: &str) -> Discipline {
         needs: String::from(
             "Nowhere but in Fleetfoot: no kernel and no device has this queue. A Linux machine of yours on the way, a bridge between ports without addresses, has it while this command runs (docs/router.md; for good docs/data-path.md).",
         ),
+        room: None,
         elsewhere: String::from("flow queueing, if the device has it"),
         fair: true,
         shapes: false,
@@ -130,18 +138,47 @@ impl Queue<'_> {
         u64::from(self.link.mtu.max(1))
     }
 
-    /// Room in packets; bytes are counted in the largest packets.
-    fn packets(&self) -> u64 {
+    /// Room in packets of this many bytes.
+    fn packets_of(&self, len: u64) -> u64 {
         match self.link.queue_values.limit("limit") {
             Limit::Packets(packets) => u64::from(packets),
-            Limit::Bytes(bytes) => bytes.0.div_ceil(self.mtu()).max(1),
+            Limit::Bytes(bytes) => bytes.0.div_ceil(len).max(1),
             Limit::Unlimited => 1_000_000,
         }
     }
 
+    /// Room in the largest packets.
+    fn packets(&self) -> u64 {
+        self.packets_of(self.mtu())
+    }
+
+    /// Room where `tc` counts packets and no bytes: the smallest packets find as much of it as in the simulation.
+    fn smallest(&self) -> u64 {
+        self.packets_of(SMALLEST.min(self.mtu()))
+    }
+
+    /// What the limit in packets stands for, if that of the scenario is in bytes.
+    fn room(&self) -> Option<String> {
+        let Limit::Bytes(bytes) = self.link.queue_values.limit("limit") else {
+            return None;
+        };
+        let smallest = SMALLEST.min(self.mtu());
+        Some(format!(
+            "The limit of the scenario is {bytes}, and tc counts packets here: it is given in packets of {smallest} bytes, the smallest that are usual, so that none is dropped earlier than in the simulation; of larger ones more wait, if the queue ever gets so long."
+        ))
+    }
+
     fn limit(&self, words: &mut Words, default: u64) {
-        if self.packets() != default {
-            words.add(format!("limit {}", self.packets()));
+        if self.smallest() != default {
+            words.add(format!("limit {}", self.smallest()));
+        }
+    }
+
+    /// Memory, where the kernel's default does not hold the largest packets for which there is room.
+    fn memory_limit(&self, words: &mut Words) {
+        let memory = self.packets().saturating_mul(memory_of(self.mtu()));
+        if memory > DEFAULT_MEMORY && self.link.queue_values.limit("limit") != Limit::Unlimited {
+            words.add(format!("memory_limit {}", memory.min(u64::from(u32::MAX))));
         }
     }
 
@@ -190,6 +227,7 @@ impl Queue<'_> {
             stands_in: None,
             does: "no more packets wait than this plain queue has room for",
             needs: String::from("Any Linux, package iproute2."),
+            room: None,
             fair: false,
             shapes: false,
         }
@@ -247,6 +285,7 @@ impl Queue<'_> {
                 min / 1e3,
                 max / 1e3
             ),
+            room: None,
             fair: false,
             shapes: false,
         }
@@ -299,6 +338,7 @@ impl Queue<'_> {
             }),
             elsewhere: step
                 .unwrap_or_else(|| String::from("CoDel, PIE or another queue management by delay")),
+            room: None,
             fair: false,
             shapes: false,
         }
@@ -307,6 +347,7 @@ impl Queue<'_> {
     fn fq_codel(&self) -> Discipline {
         let mut words = Words::new("fq_codel");
         self.limit(&mut words, 10_240);
+        self.memory_limit(&mut words);
         self.queues(&mut words);
         self.quantum(&mut words);
         self.codel_times(&mut words);
@@ -321,6 +362,7 @@ impl Queue<'_> {
             elsewhere: self.step().unwrap_or_else(|| {
                 String::from("FQ-CoDel or another flow queueing; failing that, queue management by delay")
             }),
+            room: None,
             fair: true,
             shapes: false,
         }
@@ -330,6 +372,9 @@ impl Queue<'_> {
         let fair = kind == "fq_pie";
         let mut words = Words::new(kind);
         self.limit(&mut words, limit);
+        if fair {
+            self.memory_limit(&mut words);
+        }
         self.queues(&mut words);
         self.quantum(&mut words);
         self.duration(&mut words, "target", "target", Duration::from_millis(15));
@@ -371,6 +416,7 @@ impl Queue<'_> {
                 "Linux 3.14 or later, package iproute2; cable modems of DOCSIS 3.1 have a relative of it that the provider switches on (RFC 8034)."
             }),
             elsewhere: String::from("PIE or another queue management by delay"),
+            room: None,
             fair,
             shapes: false,
         }
@@ -395,6 +441,7 @@ impl Queue<'_> {
             does: "computers get equal shares, and each connection waits in a queue of its own, so that short and quiet ones go ahead of long transfers",
             needs: String::from("Linux 4.19 or later, package iproute2 (OpenWrt: kmod-sched-cake)."),
             elsewhere: String::from("fair queueing by host and flow"),
+            room: None,
             fair: true,
             shapes: true,
         }
@@ -441,6 +488,7 @@ impl Queue<'_> {
                 "Linux 6.17 or later with an iproute2 that knows dualpi2; cable lines with Low Latency DOCSIS have it when the provider switches it on.",
             ),
             elsewhere: String::from("L4S, a dual-queue coupled AQM (RFC 9332)"),
+            room: None,
             fair: false,
             shapes: false,
         }
@@ -448,7 +496,7 @@ impl Queue<'_> {
 
     fn drr(&self) -> Discipline {
         let mut words = Words::new("sfq");
-        words.add(format!("limit {}", self.packets().clamp(2, 65_535)));
+        words.add(format!("limit {}", self.smallest().clamp(2, 65_535)));
         if let Some(Value::Bytes(quantum)) = self.value("quantum") {
             words.add(format!("quantum {}", quantum.0.max(self.mtu())));
         }
@@ -469,6 +517,7 @@ impl Queue<'_> {
                 "Linux 3.3 or later, package iproute2: of what needs no classes sfq is the nearest to deficit round robin. Connections share its queues by a hash, and at most 127 packets of a queue wait: the mechanism sfq has these limits too.",
             ),
             elsewhere: String::from("fair queueing by flow (DRR, WFQ)"),
+            room: None,
             fair: true,
             shapes: false,
         }
@@ -501,6 +550,17 @@ impl Queue<'_> {
         }
     }
 }
+
+/// What the kernel counts for a packet that waits: a buffer of a power of two with what goes around the data, and its description; 2304
+/// bytes for 1500.
+fn memory_of(bytes: u64) -> u64 {
+    (bytes + 390).next_power_of_two() + 256
+}
+
+/// Bytes of an acknowledgment over IPv4 without options.
+const SMALLEST: u64 = 40;
+/// Bytes that `fq_codel` and `fq_pie` hold unless told otherwise.
+const DEFAULT_MEMORY: u64 = 32 << 20;
 
 /// A time as `tc` reads it, in whole microseconds: `5715us`, `20ms`, `1s`.
 pub(super) fn tc_time(span: Duration) -> String {

@@ -74,10 +74,7 @@ fn queue(link: &LinkSpec) -> String {
         let written = match value {
             Value::Auto => continue,
             Value::Limit(Limit::Packets(packets)) => format!("\"{packets} packets\""),
-            Value::Limit(Limit::Bytes(bytes)) => {
-                let packets = bytes.0.div_ceil(u64::from(link.mtu.max(1))).max(1);
-                format!("\"{packets} packets\"")
-            }
+            Value::Limit(Limit::Bytes(bytes)) => format!("\"{bytes}\""),
             Value::Limit(Limit::Unlimited) => String::from("\"unlimited\""),
             Value::Duration(span) => format!("\"{span}\""),
             Value::Bytes(bytes) => format!("\"{bytes}\""),

@@ -494,15 +494,17 @@ impl Here<'_> {
     }
 }
 
-/// `needs` of the discipline, with the nearest that there is.
+/// `needs` of the discipline, with what its limit stands for and the nearest that there is.
 fn needs(discipline: &Discipline, nearest: &Option<String>) -> String {
-    match nearest {
-        Some(command) => format!(
-            "{} The nearest, with results of its own: {command}.",
-            discipline.needs
-        ),
-        None => discipline.needs.clone(),
+    let nearest = nearest
+        .as_ref()
+        .map(|command| format!("The nearest, with results of its own: {command}."));
+    let mut sentences = discipline.needs.clone();
+    for more in [&discipline.room, &nearest].into_iter().flatten() {
+        sentences.push(' ');
+        sentences.push_str(more);
     }
+    sentences
 }
 
 /// A sentence that goes on after a comma.

@@ -11,7 +11,7 @@ use crate::scenario::{Medium, RouterFile, Scenario, router};
 use crate::testing::engine;
 use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::queue::{AnyQueue, Limit};
-use fleetfoot_core::units::Rate;
+use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_live::router::Interface;
 use fleetfoot_sim::spec::LinkSpec;
 use std::collections::BTreeSet;
@@ -139,16 +139,16 @@ fn the_uplink_of_a_cable_modem_is_shaped_in_front_of_it() {
 
 #[test]
 fn other_disciplines_stand_below_a_shaper_of_the_uplink() {
-    // 375 kB are 250 packets of 1500 bytes; a millisecond of the rate is less than a packet.
+    // 375 kB are 9375 packets of 40 bytes; a millisecond of the rate is less than a packet.
     for (name, queue) in [
-        ("fq-codel", "fq_codel limit 250"),
-        ("fq-pie", "fq_pie limit 250"),
-        ("pie", "pie limit 250"),
-        ("codel", "codel limit 250"),
+        ("fq-codel", "fq_codel limit 9375"),
+        ("fq-pie", "fq_pie limit 9375"),
+        ("pie", "pie limit 9375"),
+        ("codel", "codel limit 9375"),
         ("short-buffer", "pfifo limit 16"),
         ("long-buffer", "pfifo limit 1000"),
-        ("drr", "sfq limit 250 headdrop"),
-        ("sfq", "sfq limit 250"),
+        ("drr", "sfq limit 9375 headdrop"),
+        ("sfq", "sfq limit 9375"),
     ] {
         let steps = steps(&cable(), name, UP);
         assert_eq!(
@@ -160,6 +160,59 @@ fn other_disciplines_stand_below_a_shaper_of_the_uplink() {
                 )
             ],
             "{name}"
+        );
+    }
+}
+
+/// 28 bare acknowledgments take the room of one full packet: a limit in packets that counts bytes in full ones would drop them long before
+/// the simulated queue is full.
+#[test]
+fn a_limit_in_bytes_holds_as_many_small_packets_as_were_simulated() {
+    let discipline = |kind: &str, limit: Limit| {
+        let plan = planned(&cable(), &["cake"], UP);
+        let entry = AnyQueue::entry(kind).expect("it is registered");
+        let mut queue_values = Values::defaults(entry.parameters);
+        queue_values
+            .set("limit", Value::Limit(limit))
+            .expect("it has one");
+        let link = LinkSpec {
+            queue: entry.name,
+            queue_values,
+            ..plan.described.spec.links[0].clone()
+        };
+        Discipline::of(&link, None)
+    };
+    for kind in ["codel", "pie", "fq-codel", "fq-pie", "dualpi2", "drr", "sfq"] {
+        let bytes = discipline(kind, Limit::Bytes(Bytes(256_000)));
+        let arguments = bytes.arguments.unwrap_or_default();
+        assert!(arguments.contains(" limit 6400"), "{kind}: {arguments}");
+        let room = bytes.room.unwrap_or_default();
+        assert!(
+            room.contains("256000 B") && room.contains("of 40 bytes"),
+            "{kind}: {room}"
+        );
+        let packets = discipline(kind, Limit::Packets(171));
+        assert_eq!(packets.room, None, "{kind}");
+        let arguments = packets.arguments.unwrap_or_default();
+        assert!(arguments.contains(" limit 171"), "{kind}: {arguments}");
+        assert!(!arguments.contains("memory_limit"), "{kind}: {arguments}");
+    }
+    // Of these tc counts bytes.
+    for kind in ["drop-tail", "red", "cake"] {
+        assert_eq!(
+            discipline(kind, Limit::Bytes(Bytes(256_000))).room,
+            None,
+            "{kind}"
+        );
+    }
+    // 30 MB are 20,000 full packets, of which the kernel counts 2304 bytes each; 32 MiB are its default.
+    for kind in ["fq-codel", "fq-pie"] {
+        let arguments = discipline(kind, Limit::Bytes(Bytes(30_000_000)))
+            .arguments
+            .unwrap_or_default();
+        assert!(
+            arguments.contains(" limit 750000 memory_limit 46080000"),
+            "{kind}: {arguments}"
         );
     }
 }
@@ -298,7 +351,7 @@ fn a_port_is_changed_directly_at_its_own_rate() {
     let port_steps = steps(&port, "fq-codel", DOWN);
     assert_eq!(
         port_steps[0].commands,
-        ["DEV=eth0; tc qdisc replace dev $DEV root fq_codel limit 1250"]
+        ["DEV=eth0; tc qdisc replace dev $DEV root fq_codel limit 46875"]
     );
     // A contract may have the rate of a port: then the queue stands behind a faster one.
     assert_eq!(port_steps.len(), 2);
@@ -437,7 +490,7 @@ fn a_switch_is_asked_for_a_threshold_in_its_own_words() {
     let queue = &steps[0];
     // A base RTT of 4.04 ms: a seventh is 578 us, at 10 Gbit/s 722 kB or 482 packets.
     assert!(
-        queue.commands[0].contains("root codel limit 1250 target 1s ce_threshold 578us"),
+        queue.commands[0].contains("root codel limit 46875 target 1s ce_threshold 578us"),
         "{queue:?}"
     );
     assert!(
@@ -573,12 +626,12 @@ fn written(command: &str) -> RouterFile {
 
 #[test]
 fn a_queue_of_fleetfoot_alone_is_a_file_of_the_router_at_the_rate_of_the_line() {
-    // Of 10 Mbit/s upstream 95 %, of 50 Mbit/s downstream 90 %; 375 kB and 1875 kB are 250 and 1250 packets.
-    for (name, kind, place, at, kbit, packets) in [
-        ("favourtail", "favourtail", UP, 1, 9500, 250),
-        ("favourtail", "favourtail", DOWN, 0, 45_000, 1250),
-        ("favourtail-budget", "favourtail", UP, 1, 9500, 250),
-        ("super-packets-hardened", "sp-h", UP, 1, 9500, 250),
+    // Of 10 Mbit/s upstream 95 %, of 50 Mbit/s downstream 90 %; the limit stays in bytes.
+    for (name, kind, place, at, kbit, bytes) in [
+        ("favourtail", "favourtail", UP, 1, 9500, 375_000),
+        ("favourtail", "favourtail", DOWN, 0, 45_000, 1_875_000),
+        ("favourtail-budget", "favourtail", UP, 1, 9500, 375_000),
+        ("super-packets-hardened", "sp-h", UP, 1, 9500, 375_000),
     ] {
         let steps = steps(&cable(), name, place);
         let [command] = steps[0].commands.as_slice() else {
@@ -594,7 +647,7 @@ fn a_queue_of_fleetfoot_alone_is_a_file_of_the_router_at_the_rate_of_the_line() 
         assert_eq!(shaped.framing, 18, "{name}");
         assert_eq!(
             shaped.queue.values.limit("limit"),
-            Limit::Packets(packets),
+            Limit::Bytes(Bytes(bytes)),
             "{name}"
         );
         if name == "favourtail-budget" {
