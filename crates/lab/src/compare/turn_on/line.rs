@@ -48,6 +48,8 @@ pub(super) struct Framing {
     pub ptm: bool,
     /// Where the line is DSL with PPPoE: keyword of cake, and bytes beyond layer 3, of the line without PPPoE.
     pub without_pppoe: Option<(&'static str, u32)>,
+    /// Whether PPPoE, if the line has it, is among the bytes.
+    pub with_pppoe: bool,
 }
 
 /// Bytes of an Ethernet header, which Linux counts at a port of Ethernet (tc-stab(8)).
@@ -80,9 +82,32 @@ impl Framing {
     }
 }
 
+/// What a link of this kind adds, or what the scenario says (`described`) where that is more: a tunnel, for example.
+pub(super) fn framing(medium: Option<Medium>, described: u32) -> Framing {
+    let usual = usual(medium, described);
+    if described <= usual.overhead {
+        return usual;
+    }
+    let cells = match (usual.atm, usual.ptm) {
+        (true, _) => "atm",
+        (false, true) => "ptm",
+        (false, false) => "noatm",
+    };
+    let least = match usual.least {
+        0 => String::new(),
+        least => format!(" mpu {least}"),
+    };
+    Framing {
+        cake: format!("{cells} overhead {described}{least}"),
+        overhead: described,
+        without_pppoe: None,
+        ..usual
+    }
+}
+
 /// Numbers of tc-cake(8). Of DSL the framing with PPPoE is taken unless the scenario's `framing` is that of a line without:
 /// a few bytes too many cost less than one per cent, a few too few bring the modem's queue back.
-pub(super) fn framing(medium: Option<Medium>, described: u32) -> Framing {
+fn usual(medium: Option<Medium>, described: u32) -> Framing {
     let of = |cake: &str, overhead, least| Framing {
         cake: cake.to_owned(),
         overhead,
@@ -90,6 +115,7 @@ pub(super) fn framing(medium: Option<Medium>, described: u32) -> Framing {
         atm: false,
         ptm: false,
         without_pppoe: None,
+        with_pppoe: false,
     };
     let without_pppoe = |bytes: u32| described > 0 && described <= bytes;
     match medium {
@@ -101,6 +127,7 @@ pub(super) fn framing(medium: Option<Medium>, described: u32) -> Framing {
         Some(Medium::Vdsl) => Framing {
             ptm: true,
             without_pppoe: Some(("bridged-ptm", 22)),
+            with_pppoe: true,
             ..of("pppoe-ptm", 30, 0)
         },
         Some(Medium::Adsl) if without_pppoe(32) => Framing {
@@ -110,6 +137,7 @@ pub(super) fn framing(medium: Option<Medium>, described: u32) -> Framing {
         Some(Medium::Adsl) => Framing {
             atm: true,
             without_pppoe: Some(("bridged-llcsnap", 32)),
+            with_pppoe: true,
             ..of("pppoe-llcsnap", 40, 0)
         },
         None if described > 0 => of(&format!("overhead {described}"), described, 0),

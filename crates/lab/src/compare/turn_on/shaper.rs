@@ -399,7 +399,9 @@ impl Here<'_> {
                 "{} counts the {} bytes and the cells that the line adds to a packet",
                 framing.cake, framing.overhead
             )
-        } else if matches!(self.medium, Some(Medium::Cellular | Medium::Satellite)) {
+        } else if matches!(self.medium, Some(Medium::Cellular | Medium::Satellite))
+            && framing.overhead > self.link.framing
+        {
             format!(
                 "{} counts {} bytes with each packet, as on Ethernet, since what this line adds is not known",
                 framing.cake, framing.overhead
@@ -454,7 +456,7 @@ impl Here<'_> {
     /// Which names and numbers of the commands for `tc` are the user's to change.
     fn names(&self, discipline: &Discipline, framing: &Framing) -> String {
         // A PPP interface has no Ethernet header that is counted already, and PPPoE adds 8 bytes that only DSL's framing has.
-        let pppoe = if framing.without_pppoe.is_some() { 0 } else { 8 };
+        let pppoe = if framing.with_pppoe { 0 } else { 8 };
         let there = i64::from(framing.overhead) + pppoe;
         let beyond = framing.beyond_ethernet();
         let ppp = match (discipline.shapes, self.medium) {

@@ -1005,6 +1005,61 @@ fn below_htb_the_bytes_of_other_kinds_of_dsl_are_numbers() {
     assert!(cake.needs.contains("bridged-llcsnap is exact") && !cake.needs.contains("instead of"));
 }
 
+/// The example of a tunnel over VDSL: 98 bytes are added to a packet, of which PTM's own framing are 30.
+#[test]
+fn a_framing_larger_than_that_of_the_medium_is_counted() {
+    for (medium, cake, below) in [
+        (
+            "vdsl",
+            "ptm overhead 98 besteffort",
+            "stab overhead 84 linklayer ethernet",
+        ),
+        (
+            "adsl",
+            "atm overhead 98 besteffort",
+            "stab overhead 84 linklayer atm",
+        ),
+        (
+            "docsis",
+            "noatm overhead 98 mpu 64 besteffort",
+            "stab overhead 84 mpu 64 linklayer ethernet",
+        ),
+        (
+            "gpon",
+            "noatm overhead 98 mpu 84 besteffort",
+            "stab overhead 84 mpu 84 linklayer ethernet",
+        ),
+        (
+            "cellular",
+            "noatm overhead 98 mpu 84 besteffort",
+            "stab overhead 84 mpu 84 linklayer ethernet",
+        ),
+    ] {
+        let text = line(
+            "50 Mbit/s",
+            "10 Mbit/s",
+            &format!("medium = \"{medium}\"\nframing = \"98 B\""),
+        );
+        let shaper = &steps(&text, "cake", UP)[0];
+        assert!(shaper.commands[0].contains(cake), "{medium}: {shaper:?}");
+        assert!(shaper.why.contains("counts the 98 bytes"), "{medium}: {shaper:?}");
+        assert!(!shaper.needs.contains("is exact"), "{medium}: {shaper:?}");
+        let shaper = &steps(&text, "fq-codel", UP)[0];
+        assert!(shaper.commands[1].contains(below), "{medium}: {shaper:?}");
+        assert!(
+            shaper.why.contains("overhead counts the 98 bytes"),
+            "{medium}: {shaper:?}"
+        );
+        let router = &steps(&text, "favourtail", UP)[0];
+        let more = if medium == "adsl" { 24 } else { 0 };
+        assert_eq!(
+            written(&router.commands[0]).config.interfaces[1].framing,
+            98 + more,
+            "{medium}"
+        );
+    }
+}
+
 #[test]
 fn what_to_check_is_said_once_after_the_last_place() {
     let one = |place: &str| Instruction {
