@@ -116,6 +116,8 @@ fn instruction(
     };
     let is_proxied = |step: &&Step| matches!(step.how, How::Proxy);
     let proxied = steps.iter().any(|step| is_proxied(&step));
+    // A server accepts: programs that ask a proxy are on the other side.
+    let served = hosts == Senders::Servers;
     let mut commands: Vec<String> = Vec::new();
     let mut sysctls: Vec<&str> = Vec::new();
     for step in steps {
@@ -128,7 +130,11 @@ fn instruction(
         }
     }
     if proxied {
-        commands.push(proxy(planned));
+        commands.push(format!(
+            "{}{}",
+            if served { SERVE } else { ASK },
+            switches_of(planned)
+        ));
     }
     if !sysctls.is_empty() {
         commands.push(format!("sysctl -w {}", sysctls.join(" ")));
@@ -144,7 +150,7 @@ fn instruction(
         })),
     };
     if proxied {
-        needs.push_str(PROXY);
+        needs.push_str(if served { SERVED } else { PROXY });
     }
     if !sysctls.is_empty() {
         needs.push_str(
@@ -166,9 +172,9 @@ fn instruction(
     }
 }
 
-/// The proxy whose TCP has every switch of the variant.
-fn proxy(planned: &Planned) -> String {
-    let mut words = String::from("fleetfoot proxy --masquerade");
+/// Every switch of the variant, for the proxy whose TCP has it.
+fn switches_of(planned: &Planned) -> String {
+    let mut words = String::new();
     let mut add = |key: &str, value: &str| {
         let pair = format!("{key}={value}");
         let plain = pair
@@ -444,7 +450,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         ),
         ("rdb", _) => proxied(
             "A new packet of a thin stream carries older data along, so that a single loss needs no repair.",
-            "In no Linux release, only patches of 2016 by its authors. The nearest for such streams: sysctl net.ipv4.tcp_thin_linear_timeouts=1.",
+            "In no Linux release, only patches of 2016 by its authors; no setting of a kernel comes near.",
         ),
         ("sack" | "dsack" | "timestamps", _) => Step::new(
             End::Both,
@@ -532,9 +538,19 @@ fn always(why: &str, needs: &str) -> Step {
     Step::new(End::Senders, How::Always, why, needs)
 }
 
+/// The proxy where connections begin.
+const ASK: &str = "fleetfoot proxy --masquerade";
+/// The proxy in front of a service.
+const SERVE: &str =
+    "PORT=80; fleetfoot proxy --accept 7000 --to 127.0.0.1:$PORT --address 10.9.0.2/24 --allow 0.0.0.0/0";
+
 const PROXY: &str = " The command puts Fleetfoot's TCP in a proxy (Linux, root, package nftables) that programs of that machine go through as they are, \
 by SOCKS5 or HTTP at 127.0.0.1:1080, while it runs. It acts on what they send; what a server answers needs a second proxy in front of the server \
 (docs/proxy.md).";
+
+const SERVED: &str = " The command puts Fleetfoot's TCP in front of the service at the port PORT of that machine (Linux, root), at an address of its own, while it runs. \
+Clients stay as they are and connect to 10.9.0.2, port 7000, or to the machine as before where a rule sends them there (docs/proxy.md, \"In front of a server\"). \
+It acts on what the server sends; what clients send is their own TCP's.";
 
 fn sysctl(setting: &str) -> How {
     How::Sysctl(format!("net.ipv4.{setting}"))

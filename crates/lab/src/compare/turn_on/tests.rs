@@ -750,6 +750,41 @@ fn what_only_our_tcp_has_is_turned_on_by_the_proxy_that_explain_names() {
     }
 }
 
+/// A server accepts connections: what asks a proxy by SOCKS does nothing for what it sends.
+#[test]
+fn servers_get_a_proxy_that_accepts() {
+    let down = cable();
+    let up = down
+        .replace("count = 2", "count = 2\ndirection = \"up\"")
+        .replace("name = \"pages\"", "name = \"pages\"\ndirection = \"up\"");
+    let even = line("50 Mbit/s", "50 Mbit/s", "");
+    for (text, device, command) in [
+        (
+            &down,
+            "every server you use",
+            "PORT=80; fleetfoot proxy --accept 7000 --to 127.0.0.1:$PORT --address 10.9.0.2/24 --allow 0.0.0.0/0 --set tcp.rdb=one",
+        ),
+        (
+            &even,
+            "every server",
+            "PORT=80; fleetfoot proxy --accept 7000 --to 127.0.0.1:$PORT --address 10.9.0.2/24 --allow 0.0.0.0/0 --set tcp.rdb=one",
+        ),
+        (
+            &up,
+            "every computer of yours",
+            "fleetfoot proxy --masquerade --set tcp.rdb=one",
+        ),
+    ] {
+        let steps = steps(text, "rdb", UP);
+        assert_eq!(steps[0].commands, [command]);
+        assert!(steps[0].device.starts_with(device), "{steps:?}");
+        let accepts = steps[0].needs.contains("port 7000");
+        assert_eq!(accepts, command.contains("--accept"), "{steps:?}");
+        assert_eq!(accepts, !steps[0].needs.contains("SOCKS5"), "{steps:?}");
+        assert!(!steps[0].needs.contains("sysctl"), "{steps:?}");
+    }
+}
+
 /// Core does not know what hosts and routers are set with: `queues` and `endpoints` do, by name. Nothing that a kernel has, released or
 /// patched, falls through to their answers for what they do not know.
 #[test]
