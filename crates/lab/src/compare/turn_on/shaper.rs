@@ -447,6 +447,9 @@ impl Here<'_> {
                 " Put the names of its ports in place of eth1 (towards your network) and eth0 (towards the line).",
             ),
         });
+        if out && !discipline.shapes && discipline.arguments.is_some() {
+            needs.push_str(" What this device itself sends by TCP still leaves in merged packets, and HTB counts the line's bytes once for each: ip link set dev eth0 gso_max_segs 1 ends that (docs/turn-on.md).");
+        }
         Instruction {
             margin: Some(margin.max(0.0)),
             ..self.instruction(device, commands, why, needs)

@@ -161,6 +161,7 @@ fn other_disciplines_stand_below_a_shaper_of_the_uplink() {
             ],
             "{name}"
         );
+        assert!(steps[0].needs.contains("gso_max_segs 1"), "{name}: {steps:?}");
     }
 }
 
