@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A mechanism, queue, congestion control, switch of `[tcp]`, key of scenario files, profile, experiment or example.
+    /// A mechanism, queue, congestion control, switch of `[tcp]`, key of scenario files (or its path, as `--set` takes it), profile, experiment or example.
     name: String,
     /// Print how to cite its source, and the program, as BibTeX.
     #[arg(long)]
@@ -79,8 +79,10 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             text.push_str(file);
         } else if let Some(file) = library::file(name) {
             experiment(&mut text, name, file)?;
-        } else if kind_of_files(&mut text, name) | keys_of_files(&mut text, name) {
+        } else if kind_of_files(&mut text, name) | keys_of_files(&mut text, name, None) {
             // Said.
+        } else if path_of_files(&mut text, name) {
+            // A path as `--set` takes it.
         } else {
             return Err(unknown(name));
         }
@@ -207,17 +209,52 @@ fn names_of_files() -> Vec<String> {
         .collect()
 }
 
-/// Keys of scenario files with this name, wherever they stand; false if there is none.
-fn keys_of_files(text: &mut String, name: &str) -> bool {
+/// The key that a path names, as `--set` and variants take it: `network.bottleneck.queue.limit`; false if there is none.
+fn path_of_files(text: &mut String, path: &str) -> bool {
+    let Some((before, key)) = path.rsplit_once('.') else {
+        return false;
+    };
+    let mut parts = before.split('.');
+    let root = parts.next().unwrap_or_default();
+    if !["network", "link", "node", "traffic", "tcp", "run", "import"].contains(&root) {
+        return false;
+    }
+    let parent = parts.next_back().unwrap_or(root);
+    if parent == "tcp"
+        && let Some(found) = switch(key)
+    {
+        describe_switch(text, &found);
+        return true;
+    }
+    // Chapters of the reference in which keys of this table stand.
+    let chapters: &[&str] = match (root, parent) {
+        (_, "queue") => &["Queues"],
+        (_, "loss") => &["Kinds of loss"],
+        (_, "reverse") => &["The way back of a link"],
+        ("network", "bottleneck" | "access" | "egress") => &["Links"],
+        ("network", "network") => &["Kinds of network"],
+        ("run", "run") => &["[run]"],
+        ("traffic", _) if before.split('.').count() == 2 => &["[[traffic]]", "Kinds of traffic"],
+        ("link", _) if before.split('.').count() == 2 => &["[[link]]"],
+        _ => return keys_of_files(text, key, None),
+    };
+    keys_of_files(text, key, Some(chapters))
+}
+
+/// Keys of scenario files with this name, in these chapters of the reference or wherever they stand; false if there is none.
+fn keys_of_files(text: &mut String, name: &str, chapters: Option<&[&str]>) -> bool {
     let (page, row) = (reference(), format!("| `{name}` | "));
-    let mut place = "";
+    let (mut place, mut wanted) = ("", chapters.is_none());
     let kind = !text.is_empty();
     let mut found = false;
     for line in page.lines() {
         if let Some(heading) = line.strip_prefix('#') {
             place = heading.trim_start_matches('#').trim();
+            if line.starts_with("## ") {
+                wanted = chapters.is_none_or(|chapters| chapters.contains(&place));
+            }
         }
-        let Some(cells) = line.strip_prefix(&row) else {
+        let Some(cells) = line.strip_prefix(&row).filter(|_| wanted) else {
             continue;
         };
         if !found {
@@ -340,6 +377,14 @@ fn registered(text: &mut String, entry: &Entry, alone: bool) {
 fn waits(text: &mut String, name: &str, mechanism: Option<&Mechanism>, path: &Path) -> Result<(), Failure> {
     let scenario = Scenario::load(path)?;
     let described = scenario.resolve(&Setting::none())?;
+    if described.bottleneck_links().next().is_none() {
+        let _ = writeln!(
+            text,
+            "\nHow long an admitted packet waits at most cannot be said for {}: name the link in run.bottleneck.",
+            path.display()
+        );
+        return Ok(());
+    }
     let has_it = |resolved: &Resolved| resolved.bottleneck_queues().contains(&name);
     let resolved = match mechanism {
         Some(_) if has_it(&described) => described,

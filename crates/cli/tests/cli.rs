@@ -48,6 +48,65 @@ fn everything_that_is_explained_is_explained_as_json() {
     std::fs::remove_dir_all(&place).expect("it was made here");
 }
 
+/// The paths that `--set` and the reference use are names, too; of a key the tables that the path means.
+#[test]
+fn a_path_of_a_key_is_explained() {
+    let place = folder("paths");
+    let explained = |name: &str| {
+        let output = fleetfoot(&["explain", name], &place);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(text)
+    };
+    for (name, has, lacks) in [
+        (
+            "network.bottleneck.queue.limit",
+            "`kind = \"codel\"`: queue limit",
+            "Links",
+        ),
+        ("network.bottleneck.rate", "Links: speed", "cbr"),
+        (
+            "network.bottleneck.reverse.rate",
+            "The way back of a link: speed",
+            "cbr",
+        ),
+        ("run.warmup", "[run]: time", "Links"),
+        ("traffic.pages.count", "`kind = \"bulk\"`: whole number", "Links"),
+        ("link.uplink.delay", "[[link]]: ", "Links:"),
+        ("traffic.pages.tcp.rdb", "rdb (switch of [tcp])", "Links"),
+    ] {
+        let text = explained(name).unwrap_or_else(|| panic!("{name} is unknown"));
+        assert!(text.contains(has), "{name}: {text}");
+        assert!(!text.contains(lacks), "{name}: {text}");
+    }
+    for name in [
+        "network.bottleneck.queue.limits",
+        "somewhere.limit",
+        "run.limit",
+        ".",
+    ] {
+        assert_eq!(explained(name), None, "{name}");
+    }
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}
+
+/// Without a link that is named as the bottleneck there is none whose wait could be said.
+#[test]
+fn explain_says_that_a_scenario_names_no_bottleneck() {
+    let place = folder("nobottleneck");
+    let graph = "[network]\nkind = \"graph\"\nhosts = [\"a\", \"b\"]\n[[link]]\nname = \"line\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n[run]\nduration = \"1 s\"\n";
+    for (named, says) in [
+        ("", "name the link in run.bottleneck"),
+        ("bottleneck = [\"line\"]\n", "line forward, drr"),
+    ] {
+        std::fs::write(place.join("graph.toml"), format!("{graph}{named}")).expect("it can be written");
+        let output = fleetfoot(&["explain", "drr", "--scenario", "graph.toml"], &place);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains(says), "{text}");
+        assert_eq!(text.contains("Longest wait"), !named.is_empty(), "{text}");
+    }
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}
+
 #[test]
 fn equal_commands_give_equal_bytes_and_reuse_runs() {
     let place = folder("equal");
