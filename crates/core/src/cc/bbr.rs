@@ -38,6 +38,16 @@ enum State {
     ProbeRtt,
 }
 
+/// What the connection repairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Repair {
+    None,
+    /// Losses that acknowledgments have shown.
+    Recovery,
+    /// A retransmission timeout.
+    Timeout,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Model {
     units: Units,
@@ -50,9 +60,9 @@ struct Model {
     window: u64,
     /// Window before the last recovery or ProbeRTT; 0: there is nothing to restore.
     prior_window: u64,
-    recovering: bool,
-    /// A recovery has begun: the next ACK that delivers cuts the window to what is in flight.
-    entering: bool,
+    /// What the connection repairs, and what it did at the last ACK that delivered (Linux: `prev_ca_state`).
+    repair: Repair,
+    repaired: Repair,
     /// The first round of a recovery sends what is delivered.
     conserving: bool,
     /// Data left after a pause and was not acknowledged yet.
@@ -109,8 +119,8 @@ impl Bbr {
             state: State::Startup,
             window: initial,
             prior_window: 0,
-            recovering: false,
-            entering: false,
+            repair: Repair::None,
+            repaired: Repair::None,
             conserving: false,
             after_pause: false,
             delivered: 0,
@@ -119,8 +129,8 @@ impl Bbr {
             rates: [0.0; ROUNDS],
             pipe: FullPipe::new(),
             full: false,
-            min_rtt: Duration::MAX,
-            min_rtt_at: Instant::ZERO,
+            min_rtt: config.handshake_rtt.unwrap_or(Duration::MAX),
+            min_rtt_at: Instant::FAR_FUTURE,
             probe_done_at: None,
             probe_round: false,
             cycle: 0,
@@ -146,19 +156,20 @@ impl CongestionController for Bbr {
         match event.kind {
             CongestionKind::Loss => {
                 model.save_window();
-                (model.recovering, model.entering) = (true, true);
+                model.repair = Repair::Recovery;
             }
             CongestionKind::Timeout { .. } => {
                 model.save_window();
-                (model.recovering, model.entering) = (true, false);
+                (model.repair, model.repaired) = (Repair::Timeout, Repair::Timeout);
                 model.pipe.begin(0.0);
                 model.window = (model.units.mss() + event.in_flight).0;
             }
             CongestionKind::Undo => {
                 model.pipe.begin(0.0); // `bbr_undo_cwnd`
+                model.repair = Repair::None;
                 model.restore_window();
             }
-            CongestionKind::RecoveryEnd => model.restore_window(),
+            CongestionKind::RecoveryEnd => model.repair = Repair::None,
             CongestionKind::Ecn | CongestionKind::Delay => {} // version 1 looks at neither
         }
     }
@@ -294,6 +305,7 @@ impl Model {
         if self.state == State::ProbeBw {
             self.step_cycle(now, ack);
         }
+        self.min_rtt_at = self.min_rtt_at.min(now);
         let expired = self.min_rtt != Duration::MAX && now.since(self.min_rtt_at) > self.probe_rtt_every;
         if let Some(rtt) = ack.newest_rtt.or(ack.rtt)
             && (rtt < self.min_rtt || !self.linux && rtt == self.min_rtt || expired)
@@ -340,8 +352,8 @@ impl Model {
     /// 4.3.5.
     fn probe_rtt(&mut self, now: Instant, ack: &Ack<'_>, expired: bool, round_start: bool) {
         if self.state != State::ProbeRtt && expired && !self.after_pause {
-            self.state = State::ProbeRtt;
             self.save_window();
+            self.state = State::ProbeRtt;
             self.probe_done_at = None;
         }
         if self.state != State::ProbeRtt {
@@ -400,10 +412,14 @@ impl Model {
         if new > 0 {
             self.window = self.window.saturating_sub(ack.lost.0).max(self.units.mss().0);
             let conserved = ack.in_flight.0.saturating_add(new);
-            if self.entering {
-                (self.entering, self.conserving) = (false, true);
+            let before = core::mem::replace(&mut self.repaired, self.repair);
+            if self.repair == Repair::Recovery && before != Repair::Recovery {
+                self.conserving = true;
                 self.next_round = self.delivered;
                 self.window = conserved;
+            } else if self.repair == Repair::None && before != Repair::None {
+                self.conserving = false;
+                self.restore_window();
             }
             if self.conserving {
                 self.window = self.window.max(conserved);
@@ -427,7 +443,7 @@ impl Model {
     }
 
     fn save_window(&mut self) {
-        self.prior_window = if !self.recovering && self.state != State::ProbeRtt {
+        self.prior_window = if self.repaired == Repair::None && self.state != State::ProbeRtt {
             self.window
         } else {
             self.prior_window.max(self.window)
@@ -435,9 +451,7 @@ impl Model {
     }
 
     fn restore_window(&mut self) {
-        (self.recovering, self.entering, self.conserving) = (false, false, false);
         self.window = self.window.max(self.prior_window);
-        self.prior_window = 0;
     }
 }
 

@@ -28,8 +28,9 @@ struct Naive {
     state: State,
     cwnd: f64,
     prior_cwnd: f64,
-    in_recovery: bool,
-    recovery_begins: bool,
+    /// 0: open, 1: recovery, 2: loss; `prev_ca_state`, `icsk_ca_state`.
+    prev_ca_state: u8,
+    ca_state: u8,
     packet_conservation: bool,
     idle_restart: bool,
     delivered: u64,
@@ -65,8 +66,8 @@ impl Naive {
             state: State::Startup,
             cwnd: INITIAL,
             prior_cwnd: 0.0,
-            in_recovery: false,
-            recovery_begins: false,
+            prev_ca_state: 0,
+            ca_state: 0,
             packet_conservation: false,
             idle_restart: false,
             delivered: 0,
@@ -346,12 +347,15 @@ impl Naive {
         if ack.lost.0 > 0 {
             self.cwnd = (self.cwnd - ack.lost.0 as f64).max(SMSS);
         }
-        if self.recovery_begins {
-            self.recovery_begins = false;
+        if self.ca_state == 1 && self.prev_ca_state != 1 {
             self.packet_conservation = true;
             self.next_round_delivered = self.delivered;
             self.cwnd = ack.in_flight.0 as f64 + delivered;
+        } else if self.prev_ca_state >= 1 && self.ca_state < 1 {
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+            self.packet_conservation = false;
         }
+        self.prev_ca_state = self.ca_state;
         if self.packet_conservation {
             self.cwnd = self.cwnd.max(ack.in_flight.0 as f64 + delivered);
             return;
@@ -365,7 +369,7 @@ impl Naive {
     }
 
     fn save_cwnd(&mut self) {
-        self.prior_cwnd = if !self.in_recovery && self.state != State::ProbeRtt {
+        self.prior_cwnd = if self.prev_ca_state < 1 && self.state != State::ProbeRtt {
             self.cwnd
         } else {
             self.prior_cwnd.max(self.cwnd)
@@ -373,23 +377,18 @@ impl Naive {
     }
 
     fn restore_cwnd(&mut self) {
-        self.in_recovery = false;
-        self.recovery_begins = false;
-        self.packet_conservation = false;
         self.cwnd = self.cwnd.max(self.prior_cwnd);
-        self.prior_cwnd = 0.0;
     }
 
     fn on_loss(&mut self) {
         self.save_cwnd();
-        self.in_recovery = true;
-        self.recovery_begins = true;
+        self.ca_state = 1;
     }
 
     fn on_timeout(&mut self, in_flight: f64) {
         self.save_cwnd();
-        self.in_recovery = true;
-        self.recovery_begins = false;
+        self.ca_state = 2;
+        self.prev_ca_state = 2;
         self.full_bw = 0.0; // bbr_set_state
         self.full_bw_count = 0;
         self.cwnd = SMSS + in_flight;
@@ -583,7 +582,7 @@ impl Transcription for Naive {
     }
 
     fn on_recovery_end(&mut self) {
-        self.restore_cwnd();
+        self.ca_state = 0;
     }
 
     fn on_restart(&mut self, now: f64) {

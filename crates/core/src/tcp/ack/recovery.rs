@@ -240,7 +240,8 @@ impl Sender {
             self.recovery.episode.recover = self.nxt;
         }
         self.recovery.begin_retransmitting(self.una);
-        self.recovery.force = self.board.marks.to_retransmit > 0 && !goes_on; // RFC 6675 5 (4.3)
+        let own_window = as_linux && self.cc.keeps_window();
+        self.recovery.force = self.board.marks.to_retransmit > 0 && !goes_on && !own_window; // RFC 6675 5 (4.3)
         let at = now + shared.rtt.rto(&shared.config.rto);
         shared.timers.move_rto(at);
     }

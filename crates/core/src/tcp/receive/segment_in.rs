@@ -181,7 +181,10 @@ impl Connection {
                 && segment.ack == SeqNumber::from_offset(shared.iss, una)
                 && !shared.peer.would_take(segment, shared.snd_scale, seq as u64, una)
         };
-        let recent = || i64::from(age) <= (shared.rtt.rto(&shared.config.rto).as_nanos() / 1_000_000) as i64;
+        let recent = || {
+            let rto = shared.rtt.rto(&shared.config.rto).mul_div(6, 5); // `tcp_tsval_replay`
+            i64::from(age) <= (rto.as_nanos() / 1_000_000) as i64
+        };
         age == 1 || repeats() && recent()
     }
 

@@ -279,7 +279,9 @@ impl Sender {
     /// (Linux `tcp_xmit_retransmit_queue`).
     fn has_resent_enough(&self, shared: &Shared) -> bool {
         let marks = &self.board.marks;
-        shared.config.timeout_rules == TimeoutRules::Linux && marks.retrans >= marks.lost
+        shared.config.timeout_rules == TimeoutRules::Linux
+            && marks.retrans >= marks.lost
+            && !(self.recovery.state() == CaState::Loss && self.recovery.is_forced()) // a timeout sends the first again regardless
     }
 
     /// The lowest segment that is judged lost, if the window has room for it.
