@@ -1,11 +1,11 @@
 //! The answer in words: what to try, where, what it wins, whom it harms, how sure that is, and how to turn it on.
 
+use super::amounts::{harm_words, interval, saved, shorter};
 use super::parts::{acts_at, by_weight, part_that_matters, part_to_begin_with};
 use super::ranking::{Rows, WORTHWHILE};
-use super::{Plan, numbers, words};
+use super::{Plan, words};
 use crate::mechanisms::Effort;
-use crate::result::{Document, GroupVersus, Ratio, Recommended, SensitivityPoint, Variant, Versus};
-use fleetfoot_sim::spec::{Losses, TrafficKind};
+use crate::result::{Document, Recommended, SensitivityPoint, Variant, Versus};
 
 /// The setting to try first, if the table has one.
 pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Option<Recommended> {
@@ -350,137 +350,6 @@ fn place_words(recommended: &Recommended) -> String {
     words
 }
 
-/// Whose times are shorter, by how much.
-fn shorter(plan: &Plan, versus: &Versus) -> String {
-    let waiting: Vec<(&GroupVersus, f64)> = versus
-        .groups
-        .iter()
-        .zip(&plan.described.groups)
-        .filter(|(_, info)| info.latency_sensitive)
-        .filter_map(|(group, _)| Some((group, 1.0 - group.fct_mean_ratio?.value)))
-        .collect();
-    let win = versus.win.unwrap_or(0.0);
-    let (win, of) = match win < 0.0 {
-        true => (format!("{} longer", saved(-win)), String::new()),
-        false => (format!("{} shorter", saved(win)), interval(versus.win_ci95)),
-    };
-    if let [(only, _)] = waiting.as_slice() {
-        return format!("the times of {} are {win}{of}", only.name);
-    }
-    let changed: Vec<String> = waiting
-        .iter()
-        .take(MOST_GROUPS)
-        .map(|(group, win)| match win {
-            win if *win >= WORTHWHILE => format!("{} {}", group.name, saved(*win)),
-            win if *win <= -WORTHWHILE => format!("{} {} longer", group.name, saved(-win)),
-            _ => format!("{} unchanged", group.name),
-        })
-        .collect();
-    let more = match waiting.len().saturating_sub(MOST_GROUPS) {
-        0 => String::new(),
-        1 => String::from(" and one more group"),
-        more => format!(" and {more} more groups"),
-    };
-    format!("times are on average {win}{of}: {}{more}", changed.join(", "))
-}
-
-fn saved(win: f64) -> String {
-    format!("{:.0} %", 100.0 * win)
-}
-
-fn interval(ci95: Option<[f64; 2]>) -> String {
-    ci95.map_or_else(String::new, |ci95| format!(" (95 % interval {})", range(ci95)))
-}
-
-fn range(ends: [f64; 2]) -> String {
-    let [low, high] = numbers::ends_in_percent(ends);
-    format!("{low} to {high} %")
-}
-
-/// Whom it harms, by how much.
-fn harm_words(plan: &Plan, versus: &Versus) -> String {
-    let harmed = words::harmed(versus);
-    let waiting = || {
-        plan.described
-            .groups
-            .iter()
-            .filter(|group| group.latency_sensitive)
-    };
-    let several = waiting().count() > 1;
-    let said: Vec<String> = harmed
-        .iter()
-        .take(3)
-        .map(|(group, harm)| {
-            let info = plan.described.groups.iter().find(|info| info.name == group.name);
-            let kind = info.map(|info| info.kind);
-            harm_of(
-                group,
-                harm,
-                lacks(kind),
-                info.is_some_and(|info| info.latency_sensitive),
-                several,
-            )
-        })
-        .collect();
-    if said.is_empty() {
-        format!("and {}", words::unharmed(versus))
-    } else {
-        format!("but {}", said.join("; "))
-    }
-}
-
-/// What a group that is harmed and waits no longer than before has less of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lacks {
-    /// Throughput.
-    FairShare,
-    /// What it sends and nobody sends again.
-    Datagrams,
-    /// Throughput, or time in which its film plays.
-    PlayingTime,
-}
-
-fn lacks(kind: Option<TrafficKind>) -> Lacks {
-    match kind.map(TrafficKind::facts) {
-        Some(facts) if facts.losses != Losses::Repaired => Lacks::Datagrams,
-        Some(facts) if facts.stood_still.is_some() => Lacks::PlayingTime,
-        _ => Lacks::FairShare,
-    }
-}
-
-/// How much a group is harmed. One that waits may be sooner where it waits and yet lose datagrams. `named`: its times were reported.
-fn harm_of(group: &GroupVersus, harm: &Ratio, lacks: Lacks, waits: bool, named: bool) -> String {
-    let (name, share) = (&group.name, share(harm));
-    let of = harm
-        .ci95
-        .map_or_else(String::new, |ci95| format!(" ({})", range(ci95)));
-    let longer = group.fct_mean_ratio.as_ref().map(|ratio| ratio.value - 1.0);
-    if !waits || longer.is_some_and(|longer| longer < 0.0) {
-        match lacks {
-            Lacks::Datagrams => format!("{name} loses {share} of its datagrams{of}"),
-            Lacks::PlayingTime => format!("{name} is harmed by {share}{of}"),
-            Lacks::FairShare => format!("{name} loses {share} of its fair share{of}"),
-        }
-    } else if named || longer.is_none_or(|longer| longer < WORTHWHILE) {
-        format!("{name} is harmed by {share}{of}")
-    } else {
-        format!("{name} waits longer, a harm of {share}{of}")
-    }
-}
-
-/// A share with as many digits as its interval.
-fn share(ratio: &Ratio) -> String {
-    let decimal = ratio
-        .ci95
-        .is_some_and(|ends| numbers::ends_in_percent(ends).iter().any(|end| end.contains('.')));
-    let value = 100.0 * ratio.value;
-    if decimal {
-        format!("{value:.1} %")
-    } else {
-        format!("{value:.0} %")
-    }
-}
-
 fn equals(recommended: &Recommended, searched: bool) -> String {
     let mut text = match recommended.equals.as_slice() {
         [] if recommended.undecided > 0 => String::from(" Nothing else is known to be equal to it"),
@@ -647,44 +516,5 @@ fn starving(plan: &Plan, rows: &Rows, variants: &[Variant]) -> String {
     })
 }
 
-/// Groups that wait whose times are reported.
-const MOST_GROUPS: usize = 6;
-
 /// So many equals are named.
 const MOST_EQUALS: usize = 6;
-
-#[cfg(test)]
-mod tests {
-    use super::{GroupVersus, Lacks, Ratio, harm_of};
-
-    #[test]
-    fn a_call_that_is_sooner_and_loses_frames_does_not_wait_longer() {
-        let ratio = |value| Ratio {
-            value,
-            ci95: None,
-            significant: true,
-        };
-        let call = |times| GroupVersus {
-            name: String::from("call"),
-            fct_mean_ratio: Some(ratio(times)),
-            fct_p99_ratio: None,
-            goodput_ratio: None,
-            harm: None,
-        };
-        let of = |times, waits| harm_of(&call(times), &ratio(0.02), Lacks::Datagrams, waits, false);
-        assert_eq!(of(0.66, true), "call loses 2 % of its datagrams");
-        assert_eq!(of(1.02, true), "call waits longer, a harm of 2 %");
-        assert_eq!(of(1.02, false), "call loses 2 % of its datagrams");
-        assert_eq!(of(1.002, true), "call is harmed by 2 %");
-        let named = |times| harm_of(&call(times), &ratio(0.02), Lacks::Datagrams, true, true);
-        assert_eq!(
-            named(1.02),
-            "call is harmed by 2 %",
-            "that it waits longer was said"
-        );
-        assert_eq!(named(0.66), "call loses 2 % of its datagrams");
-        let of = |lacks| harm_of(&call(0.66), &ratio(0.02), lacks, false, true);
-        assert_eq!(of(Lacks::FairShare), "call loses 2 % of its fair share");
-        assert_eq!(of(Lacks::PlayingTime), "call is harmed by 2 %");
-    }
-}

@@ -1,6 +1,7 @@
 //! From a scenario to a ranked answer: what to run ([`Plan`]), the result document ([`build`]), the ranking, and whether
 //! it holds near the described network ([`sensitivity`]).
 
+mod amounts;
 mod answer;
 mod commanded;
 pub mod exhaustive;

@@ -8,6 +8,7 @@
 mod check;
 mod controllers;
 mod endpoints;
+mod htb;
 mod line;
 mod queues;
 mod router;

@@ -7,6 +7,7 @@
 
 use super::super::place::Place;
 use super::super::{Plan, Planned};
+use super::htb::{arrivals, shaper};
 use super::line::{self, Access, Framing, tc_rate};
 use super::queues::Discipline;
 use super::router::bridge;
@@ -528,78 +529,4 @@ fn direct(discipline: &Discipline) -> Option<String> {
 fn direct_nearest(discipline: &Discipline) -> Option<String> {
     let arguments = discipline.nearest.as_ref()?;
     Some(format!("DEV=eth0; tc qdisc replace dev $DEV root {arguments}"))
-}
-
-/// A shaper for what leaves (`out`) or arrives: cake by itself, others below a class of HTB. The last line is the shaper. A tree of HTB
-/// of which the kernel lacks a part is taken back: the port gets the queue that it has by default, not a shaper with a plain queue.
-fn shaper(
-    arguments: &str,
-    discipline: &Discipline,
-    framing: &Framing,
-    link: &LinkSpec,
-    rate: Rate,
-    out: bool,
-) -> Vec<String> {
-    let cake = discipline.shapes || arguments.starts_with("cake");
-    if cake {
-        let shaped = arguments.replacen(
-            "cake",
-            &format!("cake bandwidth {} {}", tc_rate(rate), framing.cake),
-            1,
-        );
-        return vec![if out {
-            format!("WAN=eth0; tc qdisc replace dev $WAN root {shaped} nat")
-        } else {
-            arrivals(
-                &format!("tc qdisc replace dev $IFB root {shaped} nat ingress"),
-                false,
-            )
-        }];
-    }
-    if out {
-        let tree = htb("$WAN", arguments, framing, link, rate);
-        return vec![
-            String::from("WAN=eth0; LAN=eth1; ethtool -K $WAN tso off gso off; ethtool -K $LAN gro off"),
-            format!(
-                "WAN=eth0; tc qdisc del dev $WAN root 2>/dev/null; {tree} || {{ tc qdisc del dev $WAN root 2>/dev/null; false; }}"
-            ),
-        ];
-    }
-    vec![
-        String::from("WAN=eth0; ethtool -K $WAN gro off"),
-        arrivals(&htb("$IFB", arguments, framing, link, rate), true),
-    ]
-}
-
-/// One class of HTB at the rate with the discipline in it. The table of sizes adds what the line does to the 14 bytes of
-/// Ethernet that are counted already (tc-stab(8)); of PTM's 65 bytes 64 carry packets.
-fn htb(device: &str, arguments: &str, framing: &Framing, link: &LinkSpec, rate: Rate) -> String {
-    let beyond = framing.beyond_ethernet();
-    let layer = if framing.atm { "atm" } else { "ethernet" };
-    let least = if framing.least > 0 {
-        format!(" mpu {}", framing.least)
-    } else {
-        String::new()
-    };
-    let rate = framing.carried(rate);
-    let packet = u64::from(link.mtu) + 14;
-    // A millisecond of the rate, and at least one packet with its cells and headers.
-    let burst = (rate.bps() / 8000).max(packet + packet / 8 + 48);
-    let written = tc_rate(rate);
-    format!(
-        "tc qdisc add dev {device} root handle 1: stab overhead {beyond}{least} linklayer {layer} htb default 1 && tc class add dev {device} parent 1: classid 1:1 htb rate {written} burst {burst} cburst {burst} quantum {packet} && tc qdisc add dev {device} parent 1:1 handle 10: {arguments}"
-    )
-}
-
-/// Sends what arrives through a device of its own, on which `queue` is set up. `fresh`: whether an earlier tree is removed. Where a
-/// step fails, the line takes back what it did.
-fn arrivals(queue: &str, fresh: bool) -> String {
-    let clear = if fresh {
-        " tc qdisc del dev $IFB root 2>/dev/null;"
-    } else {
-        ""
-    };
-    format!(
-        "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null;{clear} ip link set $IFB up && {queue} && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB || {{ tc qdisc del dev $WAN ingress 2>/dev/null; ip link del $IFB 2>/dev/null; false; }}"
-    )
 }
