@@ -2,7 +2,8 @@
 //!
 //! **Source.** RFC 9293 3.10.7.4; RFC 2018 5; RFC 2883 5; RFC 6298 3; RFC 7323 4.1; RFC 6582 3.2 (duplicates without SACK).
 //! **Deviations.** Without timestamps an acknowledgment that covers a retransmission gives no sample, also where part of
-//! what it covers was never retransmitted: the hole it waited for would be in the sample.
+//! what it covers was never retransmitted: the hole it waited for would be in the sample. With `dsack_rules` of Linux a report of
+//! what was never sent again takes nothing back (`tcp_sacktag_one`).
 
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;

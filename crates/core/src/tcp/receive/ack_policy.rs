@@ -6,7 +6,7 @@
 //!
 //! **Source.** RFC 5681 4.2, RFC 9293 3.8.6.3; Linux 6.18 `tcp_event_data_recv`, `tcp_measure_rcv_mss`,
 //! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`, `tcp_cleanup_rbuf`, `tcp_event_data_sent`.
-//! **Deviations.** None known. When SACKs of disorder are held back is in `held_back`.
+//! **Deviations.** The gap between segments is rounded down to jiffies, where Linux takes the difference of two counts. When SACKs of disorder are held back is in `held_back`.
 
 use crate::packet::{Flags, Segment};
 use crate::tcp::config::{Config, DelayedAck};

@@ -1,7 +1,7 @@
 //! Data beyond a hole: what is held, as ranges, and what the next acknowledgments report of it.
 //!
 //! **Source.** RFC 2018 4; RFC 2883 4.
-//! **Deviations.** None known.
+//! **Deviations.** With the delayed ACKs of Linux a segment that is partly old is no gap, and is acknowledged in its turn (`tcp_data_queue`).
 
 use crate::packet::Segment;
 use crate::seq::SeqNumber;

@@ -2,7 +2,9 @@
 //!
 //! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
 //! **Deviations.** A reset in TIME-WAIT is ignored (RFC 1337 F1). A segment without timestamps where they were negotiated is
-//! dropped, as RFC 7323 3.2 recommends; Linux accepts it.
+//! dropped, as RFC 7323 3.2 recommends; Linux accepts it. Where the window follows memory as in Linux (`receive_memory`), so does PAWS:
+//! one tick passes, an overtaken duplicate acknowledgment is taken, and an older bare one is not answered (`tcp_disordered_ack_check`).
+//! What PAWS refuses is reported as a duplicate in every profile (RFC 2883 4; Linux `tcp_send_dupack`).
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;

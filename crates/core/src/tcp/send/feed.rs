@@ -2,7 +2,7 @@
 //!
 //! **Source.** RFC 9293 3.8.6.2.1, 3.10.2, 3.10.4; `MSG_MORE` and `TCP_CORK` as in Linux. Where the FIN goes with `lone_fin`: Linux
 //! `tcp_send_fin`.
-//! **Deviations.** Linux short of memory gives the FIN to the last segment that has left, which carries it when it is sent
+//! **Deviations.** Nagle's rule is for the last of what was written only, as in Linux (`tcp_write_xmit`); probes and F-RTO do not ask it. Linux short of memory gives the FIN to the last segment that has left, which carries it when it is sent
 //! again; memory is not modelled.
 
 use crate::tcp::Shared;

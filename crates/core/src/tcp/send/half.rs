@@ -6,7 +6,8 @@
 //! **Source.** RFC 9293 3.7.4, 3.8.6; RFC 5681; RFC 6675 `NextSeg`; RFC 3042; with `lone_fin` Linux `tcp_send_fin`.
 //! **Deviations.** Fast retransmits may leave although the pipe exceeds the window (RFC 6675 4.3); a zero-window probe
 //! carries one new octet that is not counted as sent until it is acknowledged, or nothing. `fin_beyond_window` lets a FIN
-//! pass a full congestion window, but not a retransmission that waits.
+//! pass a full congestion window, but not a retransmission that waits. With `timeout_rules` of Linux no more is sent again than was lost
+//! (`tcp_xmit_retransmit_queue`).
 
 use crate::cc::{AnyController, CongestionController, Sent};
 use crate::packet::Flags;

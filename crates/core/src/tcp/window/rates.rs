@@ -4,7 +4,8 @@
 //! time it took to send or to acknowledge it, whichever is longer, is a sample of the rate of the path.
 //!
 //! **Source.** draft-cheng-iccrg-delivery-rate-estimation-02.
-//! **Deviations.** What leaves at the same time is one entry, which all of it has in common but the data in flight, of which
+//! **Deviations.** Whether the application is the limit is asked when it writes, as in Linux (`tcp_rate_check_app_limited`), and not
+//! also when acknowledgments and timers come (3.4). What leaves at the same time is one entry, which all of it has in common but the data in flight, of which
 //! the last counts. An acknowledgment that delivers only what was sent before something delivered earlier gives no sample. Where the
 //! draft does not say: without SACK a duplicate delivers a segment when it comes, which is not delivered again when it is acknowledged, as
 //! in Linux (`tcp_add_reno_sack`, `tcp_remove_reno_sacks`), but for two things: a timeout does not forget what was counted (Linux counts

@@ -1,0 +1,256 @@
+//! What is turned on at hosts and relays, by the router of this program and by its proxy.
+
+use super::*;
+
+#[test]
+fn servers_are_not_the_homes() {
+    let window_steps = steps(&cable(), "initial-window-20", UP);
+    assert_eq!(window_steps.len(), 1);
+    assert_eq!(window_steps[0].place, "servers");
+    assert!(window_steps[0].device.contains("you cannot do it from home"));
+    assert_eq!(
+        window_steps[0].commands,
+        [
+            "ip route change $(ip route show default | head -n 1 | sed 's/rto_min lock/rto_min/; s/ initcwnd [0-9]*//') initcwnd 20"
+        ]
+    );
+    assert!(
+        window_steps[0]
+            .check
+            .as_deref()
+            .is_some_and(|check| check.contains("pages"))
+    );
+    let floor_steps = steps(&cable(), "min-rto-20ms", UP);
+    assert!(
+        floor_steps[0].commands[0].ends_with(" rto_min 20ms"),
+        "{floor_steps:?}"
+    );
+    // Receivers answer: of servers' data those are the clients.
+    assert_eq!(steps(&cable(), "delayed-ack-off", UP)[0].place, "clients");
+}
+
+#[test]
+fn a_relay_is_set_like_the_hosts_whose_connections_it_ends() {
+    let through = cable().replace("name = \"pages\"", "name = \"pages\"\nrelay = \"router-1\"");
+    let window = &steps(&through, "initial-window-20", UP)[0];
+    assert!(window.device.ends_with(", and the relay router-1"), "{window:?}");
+    assert!(
+        window
+            .needs
+            .ends_with("The relay router-1 ends their connections, so it needs the same."),
+        "{window:?}"
+    );
+    let without = &steps(&cable(), "initial-window-20", UP)[0];
+    assert!(!without.device.contains("relay") && !without.needs.contains("relay"));
+}
+
+#[test]
+fn what_is_nowhere_names_the_nearest() {
+    for (name, nearest) in [
+        ("favourtail", "fq_codel"),
+        ("favourtail-budget", "cake bandwidth 9500kbit"),
+        ("super-packets", "fq_codel"),
+    ] {
+        let steps = steps(&cable(), name, UP);
+        assert!(
+            steps[0].needs.contains("Nowhere but in Fleetfoot") && steps[0].needs.contains(nearest),
+            "{name}: {}",
+            steps[0].needs
+        );
+    }
+}
+
+#[test]
+fn a_queue_of_fleetfoot_alone_is_a_file_of_the_router_at_the_rate_of_the_line() {
+    // Of 10 Mbit/s upstream 95 %, of 50 Mbit/s downstream 90 %; the limit stays in bytes.
+    for (name, kind, place, at, kbit, bytes) in [
+        ("favourtail", "favourtail", UP, 1, 9500, 375_000),
+        ("favourtail", "favourtail", DOWN, 0, 45_000, 1_875_000),
+        ("favourtail-budget", "favourtail", UP, 1, 9500, 375_000),
+        ("super-packets-hardened", "sp-h", UP, 1, 9500, 375_000),
+    ] {
+        let steps = steps(&cable(), name, place);
+        let [command] = steps[0].commands.as_slice() else {
+            panic!("{name}: {steps:?}");
+        };
+        let file = written(command);
+        let interfaces = &file.config.interfaces;
+        let names: Vec<&str> = interfaces.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["eth1", "eth0"]);
+        let (shaped, other) = (&interfaces[at], &interfaces[1 - at]);
+        assert_eq!((shaped.queue.name, other.rate), (kind, None), "{name}");
+        assert_eq!(shaped.rate, Some(Rate::from_bps(kbit * 1000)), "{name}");
+        assert_eq!(shaped.framing, 18, "{name}");
+        assert_eq!(
+            shaped.queue.values.limit("limit"),
+            Limit::Bytes(Bytes(bytes)),
+            "{name}"
+        );
+        if name == "favourtail-budget" {
+            assert_eq!(shaped.queue.values.value("budget"), Value::Flag(true));
+        }
+        assert_eq!(steps[0].nearest, None, "{name}");
+    }
+    // At a port of the line's own rate nothing need be held to it.
+    let port = line("100 Mbit/s", "100 Mbit/s", "medium = \"switch\"");
+    let steps = steps(&port, "favourtail", UP);
+    assert_eq!(written(&steps[0].commands[0]).config.interfaces[1].rate, None);
+}
+
+/// A second router between the same interfaces would be refused.
+#[test]
+fn both_directions_of_a_line_are_one_router() {
+    let no_medium = line("50 Mbit/s", "10 Mbit/s", "");
+    for (text, mechanism) in [(cable(), "favourtail"), (no_medium, "super-packets-hardened")] {
+        let scenario = Scenario::parse("line.toml", &text).expect("it is correct");
+        let choice = Choice {
+            only: vec![mechanism.to_owned()],
+            places: vec![UP.to_owned(), DOWN.to_owned()],
+            ..Choice::default()
+        };
+        let plan = Plan::compare(scenario, &choice).expect("it resolves");
+        let index = plan
+            .variants
+            .iter()
+            .position(|variant| variant.name == mechanism && variant.places.len() == 2);
+        let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
+        let steps = instructions_of(&plan, index.expect("it applies"), &after, &before);
+        let shapers: Vec<&Instruction> = steps
+            .iter()
+            .filter(|step| step.device.starts_with("your router"))
+            .collect();
+        let [first, second] = shapers.as_slice() else {
+            panic!("{mechanism}: {steps:?}");
+        };
+        let rates = written(&first.commands[0])
+            .config
+            .interfaces
+            .iter()
+            .map(|one| (one.name.clone(), one.rate.map(Rate::bps)))
+            .collect::<Vec<_>>();
+        let wanted = [("eth1", 45_000_000), ("eth0", 9_500_000)];
+        assert_eq!(rates, wanted.map(|(name, bps)| (name.to_owned(), Some(bps))));
+        assert!(second.commands.is_empty(), "{second:?}");
+        let other = format!("The command for {} starts one router", first.place);
+        assert!(second.needs.starts_with(&other), "{second:?}");
+    }
+}
+
+/// `explain` and `compare` say the same of mechanisms that no kernel has and our TCP does.
+#[test]
+fn what_only_our_tcp_has_is_turned_on_by_the_proxy_that_explain_names() {
+    let plan = planned(&cable(), &[], UP);
+    let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
+    let own = |command: &str| {
+        let words = command
+            .split("--set ")
+            .skip(1)
+            .map(|word| word.trim().trim_matches('\'').to_owned());
+        // The rate is that of the user's bottleneck.
+        words
+            .filter(|word| !word.starts_with("tcp.spreading_rate="))
+            .collect::<BTreeSet<String>>()
+    };
+    let mut found = BTreeSet::new();
+    for (index, variant) in plan.variants.iter().enumerate() {
+        let [mechanism] = variant.mechanisms.as_slice() else {
+            continue;
+        };
+        let steps = instructions_of(&plan, index, &after, &before);
+        let commands: Vec<&String> = steps.iter().flat_map(|step| &step.commands).collect();
+        let listed = mechanism
+            .turn_on
+            .split_once("fleetfoot proxy")
+            .map(|(_, rest)| own(rest.split(" (").next().unwrap_or_default()));
+        let name = mechanism.name;
+        assert!(listed.is_none() || !commands.is_empty(), "{name}: {steps:?}");
+        for command in commands
+            .iter()
+            .filter(|command| command.contains("fleetfoot proxy"))
+        {
+            assert_eq!(Some(own(command)), listed, "{name}: {command}");
+            found.insert(name);
+        }
+    }
+    for name in [
+        "rdb",
+        "initial-spreading",
+        "tlp-restart",
+        "hystart-plus-plus",
+        "restart-window-rfc5681",
+        "cdg-one-way",
+        "bbr3",
+        "dualpi2-l4s",
+    ] {
+        assert!(found.contains(name), "{name} is not among {found:?}");
+    }
+}
+
+/// A server accepts connections: what asks a proxy by SOCKS does nothing for what it sends.
+#[test]
+fn servers_get_a_proxy_that_accepts() {
+    let down = cable();
+    let up = down
+        .replace("count = 2", "count = 2\ndirection = \"up\"")
+        .replace("name = \"pages\"", "name = \"pages\"\ndirection = \"up\"");
+    let even = line("50 Mbit/s", "50 Mbit/s", "");
+    for (text, device, command) in [
+        (
+            &down,
+            "every server you use",
+            "PORT=80; fleetfoot proxy --accept 7000 --to 127.0.0.1:$PORT --address 10.9.0.2/24 --allow 0.0.0.0/0 --set tcp.rdb=one",
+        ),
+        (
+            &even,
+            "every server",
+            "PORT=80; fleetfoot proxy --accept 7000 --to 127.0.0.1:$PORT --address 10.9.0.2/24 --allow 0.0.0.0/0 --set tcp.rdb=one",
+        ),
+        (
+            &up,
+            "every computer of yours",
+            "fleetfoot proxy --masquerade --set tcp.rdb=one",
+        ),
+    ] {
+        let steps = steps(text, "rdb", UP);
+        assert_eq!(steps[0].commands, [command]);
+        assert!(steps[0].device.starts_with(device), "{steps:?}");
+        let accepts = steps[0].needs.contains("port 7000");
+        assert_eq!(accepts, command.contains("--accept"), "{steps:?}");
+        assert_eq!(accepts, !steps[0].needs.contains("SOCKS5"), "{steps:?}");
+        assert!(!steps[0].needs.contains("sysctl"), "{steps:?}");
+    }
+}
+
+/// Core does not know what hosts and routers are set with: `queues` and `endpoints` do, by name. Nothing that a kernel has, released or
+/// patched, falls through to their answers for what they do not know.
+#[test]
+fn what_a_kernel_has_is_turned_on_by_words_of_its_own() {
+    let plan = planned(&cable(), &["cake"], UP);
+    let kernels = ENTRIES.iter().filter(|entry| entry.effort != Effort::OnlyHere);
+    let settings = kernels.flat_map(|entry| entry.set.iter());
+    let (mut queues, mut controllers) = (BTreeSet::new(), BTreeSet::new());
+    for &(path, value) in settings {
+        match (path, value) {
+            ("queue.kind", Preset::Text(name)) => queues.insert(name),
+            ("tcp.congestion_control", Preset::Text(name)) => controllers.insert(name),
+            _ => false,
+        };
+    }
+    for name in &queues {
+        let entry = AnyQueue::entry(name).expect("it is registered");
+        let link = LinkSpec {
+            queue: entry.name,
+            queue_values: Values::defaults(entry.parameters),
+            ..plan.described.spec.links[0].clone()
+        };
+        assert!(Discipline::of(&link, None).arguments.is_some(), "{name}");
+    }
+    let unknown = controller("unheard-of", &[]);
+    for name in &controllers {
+        assert_ne!(controller(name, &[]).why, unknown.why, "{name}");
+    }
+    assert!(
+        queues.len() > 8 && controllers.len() > 8,
+        "{queues:?} {controllers:?}"
+    );
+}
