@@ -287,10 +287,19 @@ impl Sender {
 
     /// Whether what the first block reports, if it is a duplicate, was acknowledged before, or sent again. To be asked before the
     /// acknowledgment up to `ack` is taken.
-    #[cold]
     pub(in crate::tcp) fn reports_resent(&self, shared: &Shared, segment: &Segment, ack: u64) -> bool {
-        let (left, right) = segment.sack_block(0);
-        let (left, right) = (left.to_offset(shared.iss, ack), right.to_offset(shared.iss, ack));
+        let block = |index| {
+            let (left, right) = segment.sack_block(index);
+            (left.to_offset(shared.iss, ack), right.to_offset(shared.iss, ack))
+        };
+        let (left, right) = block(0);
+        let inside_next = || {
+            let (start, end) = block(1);
+            start <= left && right <= end
+        };
+        if right > ack as i64 && !(segment.sack_blocks() > 1 && inside_next()) {
+            return false; // no report of a duplicate
+        }
         right <= self.una as i64 || left > 0 && self.board.was_resent(left as u64, right as u64)
     }
 
