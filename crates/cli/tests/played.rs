@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// All transfers are over before the measured time is, so that the counters of the links have everything that a capture has.
 const PLAYED: &str = r#"
 title = "played"
 [network]
@@ -23,8 +24,9 @@ arrivals = { dist = "poisson", rate = "20 per second" }
 count = 4
 [run]
 world = "kernel"
-duration = "1 s"
-drain = "3 s"
+duration = "4 s"
+warmup = "0 s"
+drain = "0 s"
 "#;
 
 /// A folder of its own with the scenario in it.
