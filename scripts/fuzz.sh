@@ -10,7 +10,7 @@ plain=()
 if [ -n "${FUZZ_RUNS:-}" ]; then
     limit=(-seed=1 -runs="$FUZZ_RUNS")
     # So few runs take less time than compiling well would.
-    export CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_DEBUG=0
     for crate in fleetfoot-drill fleetfoot-lab fleetfoot-live minijinja; do
         plain+=(--config "profile.release.package.$crate.opt-level=0")
     done

@@ -59,7 +59,7 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
         "stop",
         TIME,
         Described("`run.duration`"),
-        "When it stops starting anything; bulk connections close.",
+        "When it stops starting anything; bulk connections close then. Without it nothing starts after `run.duration`, and bulk connections send on in the drain.",
     ),
     key(
         "tcp",
