@@ -106,6 +106,15 @@ fn describe(text: &mut String, mechanism: &Mechanism) {
     ] {
         let _ = writeln!(text, "{what}:\n{}\n", wrapped(body, width, "  "));
     }
+    let ways = mechanism.on_real_packets();
+    if !ways.is_empty() {
+        text.push_str("On real packets, with Fleetfoot itself:\n");
+        for (what, command) in &ways {
+            let _ = writeln!(text, "{}", wrapped(&format!("{what}:"), width, "  "));
+            let _ = writeln!(text, "{}", wrapped(command, width, "    "));
+        }
+        text.push('\n');
+    }
     text.push_str("In a scenario:\n");
     for (path, value) in mechanism.as_written() {
         let _ = writeln!(text, "  \"{path}\" = {value}");

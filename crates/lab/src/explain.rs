@@ -11,7 +11,13 @@ use serde_json::{Map, Value, json};
 pub fn document(name: &str) -> Option<Value> {
     let entry = plugins::queue(name).or_else(|| plugins::controller(name));
     let mut document = match (mechanisms::find(name), entry, switch(name)) {
-        (Some(mechanism), _, _) => mechanism.to_json(),
+        (Some(mechanism), _, _) => {
+            let mut document = mechanism.to_json();
+            let ways = mechanism.on_real_packets().into_iter();
+            let ways = ways.map(|(what, command)| json!({ "for": what, "command": command }));
+            document["on_real_packets"] = ways.collect();
+            document
+        }
         (None, Some(entry), _) => json!({ "name": entry.name }),
         (None, None, Some(switch)) => of_switch(&switch),
         (None, None, None) => return None,

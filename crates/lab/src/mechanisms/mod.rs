@@ -210,6 +210,15 @@ impl std::fmt::Display for Preset {
     }
 }
 
+/// The value as a file has it.
+fn written(value: &Preset) -> String {
+    match value {
+        Preset::BottleneckRate => String::from("\"RATE\""),
+        Preset::RttShare(_) => String::from("\"TIME\""),
+        other => other.to_string(),
+    }
+}
+
 impl Mechanism {
     /// Its settings in the scenario `described`, with its queue at `site`.
     pub fn setting(&self, described: &Resolved, site: &Site) -> Setting {
@@ -257,6 +266,63 @@ impl Mechanism {
             };
             (written, value)
         })
+    }
+
+    /// How to have it on real packets with Fleetfoot itself, whatever the kernel has: what each command is for, and the command.
+    pub fn on_real_packets(&self) -> Vec<(&'static str, String)> {
+        let text = |value: &Preset| match value {
+            Preset::Text(text) => (*text).to_owned(),
+            Preset::BottleneckRate => String::from("'RATE'"),
+            Preset::RttShare(_) => String::from("'TIME'"),
+            other => other.to_string(),
+        };
+        let with = |of: &str| -> Option<String> {
+            let words: Vec<String> = self
+                .set
+                .iter()
+                .filter_map(|(path, value)| path.starts_with(of).then(|| (*path, text(value))))
+                .map(
+                    |(path, value)| match value.contains(' ') && !value.starts_with('\'') {
+                        true => format!("--set '{path}={value}'"),
+                        false => format!("--set {path}={value}"),
+                    },
+                )
+                .collect();
+            (!words.is_empty()).then(|| words.join(" "))
+        };
+        let mut ways = Vec::new();
+        let queue = self.set.iter().find(|(path, _)| *path == "queue.kind");
+        if let Some((_, Preset::Text(kind))) = queue {
+            let more = self.set.iter().filter_map(|(path, value)| {
+                let key = path.strip_prefix(QUEUE_KEYS).filter(|key| *key != "kind")?;
+                Some(format!(", {key} = {}", written(value)))
+            });
+            let more: String = more.collect();
+            ways.push((
+                "a Linux machine of yours on the way (docs/router.md)",
+                format!("fleetfoot router router.toml, a file with queue = {{ kind = \"{kind}\"{more} }} before an output"),
+            ));
+            ways.push((
+                "one program, behind a line that you describe (docs/shell.md)",
+                format!("fleetfoot shell --rate 20mbit --delay 20ms --queue {kind} -- COMMAND"),
+            ));
+        }
+        if self.set.iter().any(|(path, _)| *path == "tcp.super_packets") {
+            ways.push((
+                "marks for the packets of one program (docs/mark.md)",
+                String::from("fleetfoot mark -- COMMAND"),
+            ));
+        } else if let Some(set) = with("tcp.") {
+            ways.push((
+                "what programs of this machine send, over Fleetfoot's TCP (docs/proxy.md)",
+                format!("fleetfoot proxy --masquerade {set}"),
+            ));
+            ways.push((
+                "what a server answers, over Fleetfoot's TCP in front of it",
+                format!("fleetfoot proxy --accept 7000 --to 127.0.0.1:PORT --address 10.9.0.2/24 --allow 0.0.0.0/0 {set}"),
+            ));
+        }
+        ways
     }
 
     /// The mechanism as the JSON of listings.

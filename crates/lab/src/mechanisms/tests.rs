@@ -113,6 +113,43 @@ fn the_switches_of_the_proxy_are_those_of_the_entry() {
     }
 }
 
+/// Whoever has no such kernel has the program: a bridge or a trial for queues, a proxy for what our TCP does, marks for super-packets.
+#[test]
+fn every_entry_names_what_has_it_on_real_packets() {
+    let of = |name: &str| find(name).expect("it is an entry").on_real_packets();
+    let commands = |name: &str| -> Vec<String> { of(name).into_iter().map(|(_, command)| command).collect() };
+    for entry in ENTRIES
+        .iter()
+        .filter(|entry| entry.set.iter().any(|(path, _)| path.starts_with("tcp.")))
+    {
+        assert!(!of(entry.name).is_empty(), "{}", entry.name);
+    }
+    assert_eq!(
+        commands("favourtail-budget"),
+        [
+            "fleetfoot router router.toml, a file with queue = { kind = \"favourtail\", budget = true } before an output",
+            "fleetfoot shell --rate 20mbit --delay 20ms --queue favourtail -- COMMAND"
+        ]
+    );
+    assert_eq!(
+        commands("rdb"),
+        [
+            "fleetfoot proxy --masquerade --set tcp.rdb=one",
+            "fleetfoot proxy --accept 7000 --to 127.0.0.1:PORT --address 10.9.0.2/24 --allow 0.0.0.0/0 --set tcp.rdb=one"
+        ]
+    );
+    let known = commands("initial-spreading-known");
+    assert!(
+        known[0].contains("--set tcp.spreading_rate='RATE' --set 'tcp.spreading_jiffy=0 ms'"),
+        "{known:?}"
+    );
+    let marked = commands("super-packets");
+    assert!(
+        marked[0].contains("kind = \"superpacket\" }") && marked[2] == "fleetfoot mark -- COMMAND",
+        "{marked:?}"
+    );
+}
+
 #[test]
 fn pairs_name_entries() {
     for (first, second) in PAIRS {
