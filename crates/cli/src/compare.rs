@@ -11,6 +11,7 @@ use crate::session::{
     BatchFlags, Done, about, command, cores, forecast, on_cores, scenario, seeds_in_words, stop_flag,
     with_settings,
 };
+use crate::setup::setting_up;
 use crate::target::Targets;
 use clap::Args;
 use fleetfoot_lab::compare::search::expected_runs;
@@ -176,14 +177,15 @@ impl Task<'_> {
             search,
         } = self;
         // The variants with queue mechanisms at the bottleneck: as many as there will be, for the forecast.
-        let likely = Plan::compare(scenario.clone(), &likely)?;
+        let shown = format!("\"{}\"", plain(scenario.title()));
+        let likely = setting_up(common, &shown, || Plan::compare(scenario.clone(), &likely))?;
         if !likely.waits() {
             return Err(Failure::usage(nothing_waits(&plain(scenario.title()))));
         }
         let mut targets = Targets::of(file, &scenario, batch.force);
         targets.of_batch(batch, out)?;
         let likely_runs = (likely.variants.len() * likely.seeds.len()) as u64;
-        let forecast = forecast(&likely, batch)?;
+        let forecast = setting_up(common, &shown, || forecast(&likely, batch))?;
         let title = plain(likely.scenario.title());
         let (what, runs) = match search {
             None => {
@@ -206,7 +208,7 @@ impl Task<'_> {
             about(forecast.left_s() * runs as f64 / likely_runs.max(1) as f64),
         ));
         drop(likely);
-        let plan = Plan::baseline(scenario, &choice)?;
+        let plan = setting_up(common, &shown, || Plan::baseline(scenario, &choice))?;
         let folder = Folder::open(out, plan.scenario.title(), &plan.hash(), batch.force)?;
         let reporter = Reporter::new(
             Forecast::new(Vec::new(), cores(batch.jobs)),

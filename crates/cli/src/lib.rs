@@ -37,6 +37,7 @@ mod run;
 #[cfg(feature = "serve")]
 mod serve;
 mod session;
+mod setup;
 mod shell;
 mod sweep;
 mod table;

@@ -4,6 +4,7 @@ use crate::layout::{fit, new_table, wrapped};
 use crate::table::line;
 use comfy_table::{Cell, CellAlignment, Color};
 use fleetfoot_lab::compare::words::{self, Remark, Row};
+use fleetfoot_lab::metrics::GroupMetric;
 use fleetfoot_lab::result::{Comparison, Document, Variant};
 use std::collections::BTreeMap;
 
@@ -29,7 +30,8 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool, width: usize) -
     text.push('\n');
     let rows = words::rows(document);
     let remarks = words::remarks(&rows);
-    let (table, hidden) = table(baseline, &rows, &remarks, colored, width);
+    let rounds = with_rounds(baseline);
+    let (table, hidden) = table(baseline, &rows, &remarks, rounds.as_deref(), colored, width);
     text.push_str(&table);
     // The marks have a column of their own after the variant.
     let column = |heading: &str| words::HEADINGS.iter().position(|other| *other == heading);
@@ -39,6 +41,10 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool, width: usize) -
     if !hidden.contains(&BY_SIZE) {
         let legend = "By size: share saved per class of transfer size, small to large; _ none or worse, █ half or more.";
         line(&mut text, &wrapped(legend, width, ""));
+    }
+    if let Some(group) = &rounds {
+        let legend = format!("Round: mean time until the last answer of a round of {group} is there.");
+        line(&mut text, &wrapped(&legend, width, ""));
     }
     for remark in &remarks {
         let names = remark.variants.join(", ");
@@ -100,6 +106,7 @@ fn table(
     baseline: &Variant,
     rows: &[Row<'_>],
     remarks: &[Remark],
+    rounds: Option<&str>,
     colored: bool,
     width: usize,
 ) -> (String, Vec<usize>) {
@@ -107,6 +114,7 @@ fn table(
     let mut heading = vec![tier, variant, ""];
     heading.extend(headings);
     heading.push("by size");
+    heading.extend(rounds.map(|_| "round"));
     let mut table = new_table(colored, &heading);
     for row in rows {
         let cells = words::cells(row.versus);
@@ -118,7 +126,7 @@ fn table(
         };
         let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
         let saved = right(cells.saved);
-        table.add_row([
+        let mut filled = vec![
             right(cells.tier),
             Cell::new(format!(
                 "{}{}",
@@ -135,11 +143,27 @@ fn table(
             right(cells.worst_p99),
             Cell::new(cells.significant),
             Cell::new(sparkline(baseline, row.variant)),
-        ]);
+        ];
+        filled.extend(rounds.map(|group| right(round(row.variant, group))));
+        table.add_row(filled);
     }
     // Where there is no room: sparklines, significance, goodput and p99 go, in this order.
     let hidden = fit(&mut table, width, &[BY_SIZE, SIGNIFICANT, GOODPUT, P99]);
     (format!("{table}\n"), hidden)
+}
+
+/// The first group whose users wait for rounds, if one does.
+fn with_rounds(baseline: &Variant) -> Option<String> {
+    let mut groups = baseline.groups.iter();
+    let found = groups.find(|group| group.more(GroupMetric::Round).is_some())?;
+    Some(found.name.clone())
+}
+
+/// How long a round of this group takes.
+fn round(variant: &Variant, group: &str) -> String {
+    let found = variant.groups.iter().find(|other| other.name == group);
+    let round = found.and_then(|group| group.more(GroupMetric::Round));
+    round.map_or_else(|| String::from("-"), |round| words::seconds(round.mean))
 }
 
 /// Share saved per class of size of the latency-sensitive groups, small to large.

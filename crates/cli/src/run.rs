@@ -12,6 +12,7 @@ use crate::progress::Reporter;
 use crate::session::{
     BatchFlags, Done, about, command, forecast, on_cores, scenario, seeds_in_words, stop_flag, with_settings,
 };
+use crate::setup::setting_up;
 use crate::table;
 use crate::target::{Target, Targets};
 use clap::Args;
@@ -77,7 +78,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    let scenario = with_settings(scenario(Some(&arguments.file))?, &arguments.set)?;
+    let shown = plain(&arguments.file.display().to_string());
+    let scenario = setting_up(common, &shown, || -> Result<_, Failure> {
+        with_settings(scenario(Some(&arguments.file))?, &arguments.set)
+    })?;
     let choice = Choice {
         single: arguments.variant.clone(),
         seed: arguments.seed,
@@ -85,7 +89,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         ..Choice::default()
     };
     let names = scenario.variant_names();
-    let Some(plan) = Plan::single(scenario, &choice)? else {
+    let Some(plan) = setting_up(common, &shown, || Plan::single(scenario, &choice))? else {
         return Err(Failure::usage(unknown_variant(
             arguments.variant.as_deref().unwrap_or(BASELINE),
             &names,
@@ -117,7 +121,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
     let mut targets = Targets::of(Some(&arguments.file), &plan.scenario, arguments.batch.force);
     let outputs = Outputs::of(arguments, &mut targets)?;
-    let forecast = forecast(&plan, &arguments.batch)?;
+    let forecast = setting_up(common, &shown, || forecast(&plan, &arguments.batch))?;
     let runs = forecast.runs();
     common.say(&format!(
         "Running \"{}\" ({}): {} ({}) {}, about {}.",
