@@ -22,9 +22,15 @@ pub(super) fn top(document: &Document) -> Value {
     })
 }
 
-/// No line ends between a number and its percent sign.
+/// No line ends between a number and its percent sign, and keys stand between quotation marks, not between what only a terminal shows.
 fn unbroken(text: &str) -> String {
-    text.replace(" %", "\u{a0}%")
+    let mut text = text.replace(" %", "\u{a0}%");
+    while let Some((before, rest)) = text.split_once('`')
+        && let Some((key, after)) = rest.split_once('`')
+    {
+        text = format!("{before}\u{201c}{key}\u{201d}{after}");
+    }
+    text
 }
 
 /// A fact about the recommended setting: what, its value, and what is to be said beside it.
@@ -186,8 +192,8 @@ fn instruction(instruction: &Instruction) -> Value {
     json!({
         "heading": words::to_turn_on(instruction),
         "commands": instruction.commands,
-        "why": instruction.why,
-        "needs": words::needs(instruction),
+        "why": unbroken(&instruction.why),
+        "needs": unbroken(&words::needs(instruction)),
         "afterwards": words::afterwards(instruction),
     })
 }
