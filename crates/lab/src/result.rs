@@ -362,13 +362,20 @@ pub struct Recommended {
     pub places: Vec<String>,
     /// The place or places (joined by `and at`) at which it makes the difference, where several queues stand and not all of them do.
     pub matters: Option<String>,
-    /// Seeds over which the first tier was compared.
+    /// Seeds over which its tier was compared.
     pub seeds: u64,
-    /// Of how many variants more seeds could still say whether they belong to the first tier.
+    /// Of how many variants more seeds could still say whether they belong to its tier.
     pub undecided: u64,
     /// Names of those variants.
     #[serde(default)]
     pub open: Vec<String>,
+    /// The tier that it is of: 1, unless nothing better can be had where it would act, or the networks near this one refute what is better.
+    #[serde(default = "first_tier")]
+    pub tier: u64,
+}
+
+const fn first_tier() -> u64 {
+    1
 }
 
 /// A comparison that was repeated with jitter.

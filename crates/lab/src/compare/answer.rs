@@ -1,11 +1,17 @@
 //! The answer in words: what to try, where, what it wins, whom it harms, how sure that is, and how to turn it on.
 
-use super::amounts::{harm_words, interval, saved, shorter};
+use super::amounts::{harm_words, shorter};
 use super::parts::{acts_at, by_weight, part_that_matters, part_to_begin_with};
 use super::ranking::{Rows, WORTHWHILE};
+use super::turn_on::{self, Missing};
 use super::{Plan, words};
 use crate::mechanisms::Effort;
 use crate::result::{Document, Recommended, SensitivityPoint, Variant, Versus};
+use nothing::{not_near, nothing, same_seeds, starving};
+
+mod nothing;
+
+pub(super) use nothing::nothing_to_try;
 
 /// The setting to try first, if the table has one.
 pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Option<Recommended> {
@@ -29,12 +35,13 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
         seeds: variants[first].runs,
         undecided: rows.open.len() as u64,
         open: rows.open.iter().map(name).collect(),
+        tier: rows.tier,
     })
 }
 
-/// Leaves only a recommendation that the networks near the described one do not refute: the first of the first tier that belongs to the
+/// Leaves only a recommendation that the networks near the described one do not refute: the first of its tier that belongs to the
 /// first tier there too, else the first in the table that is a win in all of them. A network in which nothing is a win refutes only what
-/// costs something there.
+/// costs something there. What nobody can have where it would act takes the place of nothing that can be had.
 pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
     let Some(own) = document.recommended.take() else {
         return;
@@ -45,6 +52,9 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
     };
     let mut wins: Vec<(u64, u64, String)> = document.variants.iter().filter_map(versus).collect();
     wins.sort();
+    if missing(plan, &own.variant).is_none() {
+        wins.retain(|(_, _, name)| missing(plan, name).is_none());
+    }
     let near = |name: &String, of: fn(&SensitivityPoint) -> &Vec<String>| {
         let stands = |point: &SensitivityPoint| of(point).contains(name) || point.needs_nothing(name);
         document.sensitivity.iter().all(stands)
@@ -56,7 +66,9 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
         })
     };
     let best = |name: &String| near(name, |point| &point.first_tier) && with_jitter(name);
-    let first = wins.iter().find(|(_, tier, name)| *tier == 1 && best(name));
+    let first = wins
+        .iter()
+        .find(|(_, tier, name)| *tier == own.tier && best(name));
     // Jitter is one of the networks near.
     let chosen = first.or_else(|| wins.iter().find(|(_, _, name)| near(name, |point| &point.wins)));
     let Some((_, tier, chosen)) = chosen.cloned() else {
@@ -73,7 +85,7 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
     if let Some(jittered) = &mut document.jittered {
         jittered.holds = true;
     }
-    if tier > 1 {
+    if tier > own.tier {
         document.refuted = Some(own.variant.clone());
     }
     let index = plan.variants.iter().position(|variant| variant.name == chosen);
@@ -87,6 +99,7 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
             places: places(plan, index),
             matters: part_that_matters(plan, &document.variants, index).map(|part| acts_at(plan, part)),
             variant: chosen,
+            tier,
             ..own
         }),
         _ => Some(own),
@@ -154,18 +167,23 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     let mut text = match &document.as_commanded {
         Some(there) => commanded(plan, recommended, done, versus, there),
         None => format!(
-            "Try {}{}: {}, {}.",
+            "{} {}{}: {}, {}.",
+            match missing(plan, &recommended.variant) {
+                None => "Try",
+                Some(_) => "Nothing that can be had here wins more than it harms; the best would be",
+            },
             recommended.variant,
             place_words(recommended),
             shorter(plan, versus),
             harm_words(plan, versus)
         ),
     };
+    text.push_str(&slowest(plan, document.as_commanded.as_ref().unwrap_or(versus)));
     text.push_str(&begin_with(plan, variants, recommended));
     if document.as_commanded.is_none() {
         text.push_str(&words::margin(done));
     }
-    text.push_str(&equals(recommended, plan.choice().search.is_some()));
+    text.push_str(&equals(recommended, variants, plan.choice().search.is_some()));
     if let Some(jittered) = &document.jittered
         && !jittered.holds
     {
@@ -236,8 +254,60 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     if plan.choice().search.is_some() && document.interrupted {
         text.push_str(" The search was interrupted: not every network near this one was tried.");
     }
+    text.push_str(&out_of_reach(plan, variants, variant));
     text.push_str(&elsewhere(plan, variants, variant));
     text
+}
+
+/// Where a variant cannot be had by anybody.
+fn missing(plan: &Plan, name: &str) -> Option<Missing> {
+    let index = plan.variants.iter().position(|variant| variant.name == name)?;
+    turn_on::missing_at(plan, index)
+}
+
+/// What stands above the recommended variant because nobody can have it where it would act.
+fn out_of_reach(plan: &Plan, variants: &[Variant], recommended: &Variant) -> String {
+    let Some(own) = recommended.versus.as_ref() else {
+        return String::new();
+    };
+    let tier = |variant: &Variant| variant.versus.as_ref()?.tier;
+    let mut above = variants
+        .iter()
+        .filter(|variant| tier(variant).is_some_and(|tier| own.tier.is_none_or(|own| tier < own)))
+        .filter_map(|variant| {
+            let versus = variant.versus.as_ref()?;
+            Some((versus.rank, variant, versus, missing(plan, &variant.name)?))
+        });
+    let first = above.by_ref().min_by_key(|(rank, ..)| *rank);
+    first.map_or_else(String::new, |(_, variant, versus, missing)| {
+        format!(
+            " What saves more, less its harm, cannot be had at {}: {}.",
+            missing.place,
+            words::in_short(&variant.name, versus)
+        )
+    })
+}
+
+/// Of which groups that wait the slowest wait longer, although the mean may be shorter.
+fn slowest(plan: &Plan, versus: &Versus) -> String {
+    let longer: Vec<String> = versus
+        .groups
+        .iter()
+        .zip(&plan.described.groups)
+        .filter(|(_, info)| info.latency_sensitive)
+        .filter_map(|(group, _)| {
+            let p99 = group.fct_p99_ratio.filter(|ratio| ratio.significant)?;
+            (p99.value >= 1.0 + MUCH_LONGER)
+                .then(|| format!("{} {:.0} %", group.name, 100.0 * (p99.value - 1.0)))
+        })
+        .collect();
+    match longer.as_slice() {
+        [] => String::new(),
+        longer => format!(
+            " The slowest hundredth takes longer, though: the 99th percentile of {} more.",
+            longer.join(", of ")
+        ),
+    }
 }
 
 /// What to try where what groups need leaves no margin to spare: `there` is at the rate of the command, `versus` at the line's own.
@@ -299,6 +369,17 @@ fn elsewhere(plan: &Plan, variants: &[Variant], variant: &Variant) -> String {
         return format!(" {name} {nowhere}; the best that is to be had: {best}.");
     }
     let versus = |name: &str| variants.iter().find(|other| other.name == name)?.versus.as_ref();
+    if let Some(missing) = missing(plan, name) {
+        let near = &missing.nearest;
+        let results = match versus(near) {
+            Some(versus) => format!("in this comparison {}", words::in_short(near, versus)),
+            None => format!("{near} was not compared"),
+        };
+        return format!(
+            " {name} cannot be had at {}: the nearest there is {near}; {results}.",
+            missing.place
+        );
+    }
     let nearest = variant
         .instructions
         .iter()
@@ -306,23 +387,14 @@ fn elsewhere(plan: &Plan, variants: &[Variant], variant: &Variant) -> String {
     let Some((one, near)) = nearest else {
         return String::new();
     };
-    let results = versus(near).map(|versus| format!("in this comparison {}", words::in_short(near, versus)));
-    if !one.commands.is_empty() {
-        let results = results.unwrap_or_else(|| format!("{near} was not compared"));
-        return format!(" The commands turn on {near}, which is nearest to {name}; {results}.");
-    }
-    let Some(results) = results else {
+    if one.commands.is_empty() {
         return String::new();
+    }
+    let results = match versus(near) {
+        Some(versus) => format!("in this comparison {}", words::in_short(near, versus)),
+        None => format!("{near} was not compared"),
     };
-    let places = variant.versus.as_ref().map(|versus| &versus.places);
-    let at = match places.is_some_and(|places| places.contains(&one.place)) {
-        true => "at",
-        false => "on the",
-    };
-    format!(
-        " {name} cannot be had {at} {}: the nearest there is {near}; {results}.",
-        one.place
-    )
+    format!(" The commands turn on {near}, which is nearest to {name}; {results}.")
 }
 
 /// `at the uplink, 10 Mbit/s` or `on servers and clients`.
@@ -350,16 +422,38 @@ fn place_words(recommended: &Recommended) -> String {
     words
 }
 
-fn equals(recommended: &Recommended, searched: bool) -> String {
-    let mut text = match recommended.equals.as_slice() {
-        [] if recommended.undecided > 0 => String::from(" Nothing else is known to be equal to it"),
-        [] => String::from(" Nothing else is equal to it"),
-        [only] => format!(" Equal within error: {only}"),
-        names if names.len() <= MOST_EQUALS => format!(" Equal within error: {}", names.join(", ")),
-        names => format!(
-            " Equal within error: {} and {} more (tier 1 of the table)",
-            names[..MOST_EQUALS].join(", "),
-            names.len() - MOST_EQUALS
+/// Who is equal to it; of those that save and harm otherwise, how much.
+fn equals(recommended: &Recommended, variants: &[Variant], searched: bool) -> String {
+    let versus = |name: &str| variants.iter().find(|other| other.name == name)?.versus.as_ref();
+    let harm = |versus: &Versus| versus.harm.map_or(0.0, |harm| harm.value);
+    let own = versus(&recommended.variant);
+    let differs = |name: &str| {
+        own.zip(versus(name))
+            .is_some_and(|(own, other)| (harm(own) - harm(other)).abs() >= ANOTHER_TRADE)
+    };
+    let said = |name: &String| match versus(name).filter(|_| differs(name)) {
+        Some(other) => format!(
+            "{name} (saves {} and harms by {})",
+            super::amounts::saved(other.win.unwrap_or(0.0)),
+            super::amounts::saved(harm(other))
+        ),
+        None => name.clone(),
+    };
+    let named = &recommended.equals[..recommended.equals.len().min(MOST_EQUALS)];
+    let how = match named.iter().any(|name| differs(name)) {
+        true => "Equal within error in time saved less harm",
+        false => "Equal within error",
+    };
+    let list = named.iter().map(said).collect::<Vec<_>>().join(", ");
+    let mut text = match recommended.equals.len() - named.len() {
+        0 if list.is_empty() && recommended.undecided > 0 => {
+            String::from(" Nothing else is known to be equal to it")
+        }
+        0 if list.is_empty() => String::from(" Nothing else is equal to it"),
+        0 => format!(" {how}: {list}"),
+        more => format!(
+            " {how}: {list} and {more} more (tier {} of the table)",
+            recommended.tier
         ),
     };
     text.push_str(&format!(", {}", words::how_sure(recommended)));
@@ -381,6 +475,7 @@ fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option
     let mut others: Vec<&Variant> = variants
         .iter()
         .filter(|variant| effort(&variant.name).is_some_and(|effort| effort < Effort::Patch))
+        .filter(|variant| missing(plan, &variant.name).is_none())
         .filter(|variant| {
             variant
                 .versus
@@ -393,128 +488,11 @@ fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option
     Some((own, words::in_short(&best.name, best.versus.as_ref()?)))
 }
 
-/// The answer of a search that was left with nothing to try.
-pub(super) fn nothing_to_try() -> String {
-    String::from(
-        "Nothing is recommended: of what may be changed, nothing applies here or changes anything. Without --control and --only-linux more is tried.",
-    )
-}
+/// A 99th percentile that is longer by so much is mentioned.
+const MUCH_LONGER: f64 = 0.1;
 
-/// The answer where what is best here is not among the best near here.
-fn not_near(best: &str, document: &Document) -> String {
-    let versus = document.variants.iter().find(|variant| variant.name == best);
-    let versus = versus.and_then(|variant| variant.versus.as_ref());
-    let here = versus.map_or_else(String::new, |versus| {
-        format!(" ({})", words::in_short(best, versus))
-    });
-    let against: Vec<String> = no_win(best, document)
-        .map(|point| match point.wins.is_empty() {
-            true => format!("with {} nothing is one", point.change),
-            false => format!("with {} the best is {}", point.change, point.best),
-        })
-        .collect();
-    format!(
-        "Nothing is recommended: {best} is best in the described network{here}, and neither it nor anything else is a win in every network near it: {}. Measure rate, round-trip time and load, and describe them closer.",
-        against.join("; ")
-    )
-}
-
-/// The answer where every seed of the baseline is the same run.
-fn same_seeds(document: &Document) -> String {
-    let jittered = match &document.jittered {
-        Some(jittered) => match &jittered.recommended {
-            Some(best) => {
-                let equals = match jittered.equals.as_slice() {
-                    [] => String::new(),
-                    names => format!(" (equal within error: {})", names.join(", ")),
-                };
-                format!(
-                    " With jitter ({}) seeds differ, and there the answer is {best}{equals}: put the jitter into the scenario and compare again.",
-                    jittered.set
-                )
-            }
-            None => format!(
-                " With jitter ({}) seeds differ, and there nothing is significantly sooner.",
-                jittered.set
-            ),
-        },
-        None => String::from(" Give it jitter (network.access.jitter) or random arrivals."),
-    };
-    format!(
-        "No winner can be named: nothing in this scenario is drawn at random, every seed is the same run, and so no difference can be called significant.{jittered}"
-    )
-}
-
-/// The answer where no variant is a significant win.
-fn nothing(rows: &Rows, variants: &[Variant]) -> String {
-    let over = |variant: &Variant| match variant.runs {
-        1 => String::from("over one seed"),
-        seeds => format!("over {seeds} seeds"),
-    };
-    let win = |variant: &Variant| {
-        variant
-            .versus
-            .as_ref()
-            .and_then(|versus| versus.win)
-            .unwrap_or(0.0)
-    };
-    let costly = variants
-        .iter()
-        .filter_map(|variant| Some((variant, variant.versus.as_ref()?)))
-        .filter(|(variant, versus)| {
-            versus.significant && versus.part_of.is_none() && win(variant) >= WORTHWHILE
-        })
-        .min_by_key(|(_, versus)| versus.rank);
-    if let Some((variant, versus)) = costly {
-        let harm = versus.harm.map_or(0.0, |harm| harm.value);
-        let worst = words::harmed(versus).first().map(|(group, _)| group.name.clone());
-        return format!(
-            "Nothing tried wins more than it harms: {} makes the short transfers finish {} sooner{} and harms {} by {:.0} %, {}.",
-            variant.name,
-            saved(win(variant)),
-            interval(versus.win_ci95),
-            worst.as_deref().unwrap_or("others"),
-            100.0 * harm,
-            over(variant)
-        );
-    }
-    let Some(variant) = rows.top.map(|top| &variants[top]) else {
-        return String::from("Nothing was compared.");
-    };
-    let (win, over, name) = (win(variant), over(variant), &variant.name);
-    if win.abs() < WORTHWHILE {
-        format!(
-            "Nothing tried makes those who wait finish noticeably sooner (by 1 % or more) without doing as much harm, {over}."
-        )
-    } else if win > 0.0 {
-        let of = interval(variant.versus.as_ref().and_then(|versus| versus.win_ci95));
-        format!(
-            "Nothing tried makes the short transfers finish significantly sooner {over}; the best estimate is {name} with {}{of}.",
-            saved(win)
-        )
-    } else {
-        format!(
-            "Nothing tried makes the short transfers finish sooner; the least bad, {name}, makes them {:.0} % slower, {over}.",
-            -100.0 * win
-        )
-    }
-}
-
-/// With what those who wait would be quickest, if not over 3 % more were lost of what one of them waits for.
-fn starving(plan: &Plan, rows: &Rows, variants: &[Variant]) -> String {
-    let found = || {
-        let variant = &variants[rows.starving?];
-        Some((variant, variant.versus.as_ref()?))
-    };
-    found().map_or_else(String::new, |(variant, versus)| {
-        format!(
-            " {} would make times {} shorter, {}, which is no help to those who need all of it.",
-            variant.name,
-            saved(versus.win.unwrap_or(0.0)),
-            harm_words(plan, versus)
-        )
-    })
-}
+/// Equals whose harm differs by so much from that of the recommended variant are another trade of time against harm.
+const ANOTHER_TRADE: f64 = 0.05;
 
 /// So many equals are named.
 const MOST_EQUALS: usize = 6;

@@ -4,7 +4,7 @@
 use super::plan::Candidate;
 use super::space::{self, Wish};
 use super::study::{Runner, StudyError};
-use super::{Choice, Plan, Resampling, ranked};
+use super::{Choice, Plan, Resampling, ranked, turn_on};
 use crate::result::RunData;
 use crate::run::Batch;
 
@@ -41,7 +41,8 @@ pub fn space(baseline: &Plan, described: &[RunData], wish: Wish) -> Result<Vec<C
             .variants
             .get(1)
             .map(|variant| crate::identity::of(&variant.resolved.spec));
-        if let Some(identity) = identity.filter(|identity| !identities.contains(identity)) {
+        let missing = || turn_on::missing_at(&alone, 1).is_some();
+        if let Some(identity) = identity.filter(|identity| !identities.contains(identity) && !missing()) {
             identities.push(identity);
             all.push(candidate);
         }

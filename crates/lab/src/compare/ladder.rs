@@ -34,15 +34,7 @@ impl Seen<'_> {
             .iter()
             .map(|&index| (rows[index].seeds > few).then(|| (self.over_fewer)(index, few)))
             .collect();
-        let nets: Vec<f64> = winners
-            .iter()
-            .map(|&index| {
-                rows[index]
-                    .net
-                    .as_ref()
-                    .map_or(f64::NEG_INFINITY, |net| net.value)
-            })
-            .collect();
+        let nets: Vec<f64> = winners.iter().map(|&index| rows[index].worth()).collect();
         let behind = |best: usize, other: usize| -> Behind {
             let (one, two) = (&rows[winners[best]], &rows[winners[other]]);
             let shortened = |position: usize| short[position].as_ref().unwrap_or(&rows[winners[position]]);
@@ -85,12 +77,7 @@ impl Seen<'_> {
     /// from the best of the `winners`, seed by seed, or to call what they seem to save more than chance.
     pub(super) fn hopefuls(&self, winners: &[usize], undecided: impl Iterator<Item = usize>) -> Vec<usize> {
         let rows = self.rows;
-        let net = |index: usize| {
-            rows[index]
-                .net
-                .as_ref()
-                .map_or(f64::NEG_INFINITY, |net| net.value)
-        };
+        let net = |index: usize| rows[index].worth();
         let best = winners
             .iter()
             .copied()

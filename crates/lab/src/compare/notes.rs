@@ -9,7 +9,7 @@ use crate::scenario::Medium;
 use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::spec::{Compared, GroupSpec, LinkRate, Losses, Traffic, TrafficKind};
+use fleetfoot_sim::spec::{Compared, GroupSpec, LinkRate, LinkSpec, Losses, Traffic, TrafficKind};
 
 /// What a reader must know beside the figures, the most important first.
 pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
@@ -31,7 +31,8 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         .recommended
         .as_ref()
         .map_or(finished, |setting| setting.seeds as usize);
-    if several && finished < ENOUGH_SEEDS {
+    let any = document.recommended.is_some() || !batch.interrupted;
+    if several && any && finished < ENOUGH_SEEDS {
         notes.push(format!(
             "too few seeds ({finished}): with {ENOUGH_SEEDS} or more the intervals can be trusted"
         ));
@@ -72,6 +73,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         ));
     }
     notes.extend(dsl_without_framing(plan));
+    notes.extend(red_that_drops(plan));
     if several && !plan.standing.is_empty() && standing.is_empty() {
         notes.push(String::from(
             "no queue stands in this network as described, so queue mechanisms have little to shorten",
@@ -79,6 +81,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
     }
     notes.extend(several.then(|| too_short(plan, document)).flatten());
     notes.extend((0..plan.described.groups.len()).filter_map(|index| buffer_bound(plan, document, index)));
+    notes.extend((0..plan.described.groups.len()).filter_map(|index| for_a_part(plan, index)));
     for (index, info) in plan.described.groups.iter().enumerate() {
         let counted = |count: fn(&Group) -> u64| -> Vec<(&str, u64, u64)> {
             document
@@ -172,6 +175,35 @@ fn dsl_without_framing(plan: &Plan) -> Option<String> {
     ))
 }
 
+/// That a queue of RED that is to mark drops instead, since its thresholds are one: the recipe of DCTCP's step, where nothing marks above.
+fn red_that_drops(plan: &Plan) -> Option<String> {
+    let drops = |link: &LinkSpec| {
+        let values = &link.queue_values;
+        let thresholds = || Some((values.number("min_threshold")?, values.number("max_threshold")?));
+        link.queue == "red"
+            && values.flag("ecn")
+            && values.flag("hard_drop")
+            && thresholds().is_some_and(|(min, max)| max <= min + STEP)
+    };
+    let links = &plan.described.spec.links;
+    let places: Vec<String> = plan
+        .places
+        .iter()
+        .filter(|place| place.links.first().is_some_and(|&link| drops(&links[link])))
+        .map(|place| place.described())
+        .collect();
+    (!places.is_empty()).then(|| {
+        format!(
+            "{}: RED has `ecn`, and from `max_threshold` on it drops nevertheless (RFC 3168 7); that is its `min_threshold`, so hardly anything is \
+             marked. For one threshold from which everything is marked, as DCTCP wants it, write `hard_drop = false`, with which Linux's RED works too",
+            first_of(&places)
+        )
+    })
+}
+
+/// Thresholds that are no further apart are one.
+const STEP: f64 = 1.0;
+
 /// That connections without an end send what their buffer holds in a round trip and no more, so that no line and no queue is what they wait for.
 fn buffer_bound(plan: &Plan, document: &Document, index: usize) -> Option<String> {
     let group = &plan.described.spec.groups[index];
@@ -207,6 +239,29 @@ fn buffer_bound(plan: &Plan, document: &Document, index: usize) -> Option<String
             memory::shown(buffer.get()),
             numbers::seconds(rtt_s),
             numbers::rate(bound),
+        )
+    })
+}
+
+/// That a group whose rate is over the measured time is there for a part of it only.
+fn for_a_part(plan: &Plan, index: usize) -> Option<String> {
+    let spec = &plan.described.spec;
+    let group = &spec.groups[index];
+    if group.traffic.facts().flow_is_connection {
+        return None; // Its rates are those of transfers while they ran.
+    }
+    let begin = group.start.max(spec.warmup);
+    let end = group.stop.unwrap_or(spec.duration).min(spec.duration);
+    let (there, measured) = (
+        end.saturating_sub(begin),
+        spec.duration.saturating_sub(spec.warmup),
+    );
+    (there < measured && group.stop.is_some()).then(|| {
+        format!(
+            "{}: it sends for {} of the {} that are measured; its rate is over all of that time",
+            group.name,
+            numbers::seconds(there.as_secs_f64()),
+            numbers::seconds(measured.as_secs_f64())
         )
     })
 }
@@ -444,6 +499,25 @@ mod tests {
         let expected = ["160 ms", "999 ms", "1 s", "99 s", "2 min", "7 min", "2 h", "24 h"];
         assert_eq!(proposed[..8], expected.map(|text| Some(text.to_owned())));
         assert_eq!(proposed[8], None, "a run takes a day at most");
+    }
+
+    #[test]
+    fn a_step_of_red_that_drops_what_it_should_mark_is_reported() {
+        let noted = |thresholds: &str| {
+            let text = crate::testing::BUSY_LINE.replacen(
+                "kind = \"drop-tail\"",
+                &format!("kind = \"red\", {thresholds}"),
+                1,
+            );
+            let scenario = Scenario::parse("home-line.toml", &text).expect("it is correct");
+            red_that_drops(&Plan::compare(scenario, &Choice::default()).expect("it resolves"))
+        };
+        let step = "min_threshold = 20, max_threshold = 20";
+        let note = noted(&format!("{step}, ecn = true")).expect("it drops everything");
+        assert!(note.contains("write `hard_drop = false`"), "{note}");
+        assert_eq!(noted(&format!("{step}, ecn = true, hard_drop = false")), None);
+        assert_eq!(noted(step), None, "nobody wants marks");
+        assert_eq!(noted("min_threshold = 20, max_threshold = 60, ecn = true"), None);
     }
 
     #[test]

@@ -20,11 +20,14 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 /// What the ranking found, for the answer and for whoever decides whether more seeds are needed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
-    /// Indices of the variants of the first tier, the one to try first.
+    /// Indices of the variants of the tier to choose from, the one to try first: the best one of which anything can be had where it acts, or
+    /// the first.
     pub(super) first: Vec<usize>,
+    /// That tier, from 1.
+    pub(super) tier: u64,
     /// Index of the variant at the top of the table where no variant is a significant win.
     pub(super) top: Option<usize>,
-    /// Indices of the variants of which more seeds could say whether they belong to the first tier, or stay in it: those that are wins
+    /// Indices of the variants of which more seeds could say whether they belong to that tier, or stay in it: those that are wins
     /// first, then the undecided ones, the best first.
     pub(super) contenders: Vec<usize>,
     /// Indices of those of them that may or may not belong to it, as far as the seeds say.
@@ -61,6 +64,13 @@ pub(super) struct Row {
     pub(super) seeds: usize,
     /// More of those who wait, wait in vain, or much more of what they wait for is lost.
     unfinished: bool,
+}
+
+impl Row {
+    /// Time saved less harm; less than anything where it is not known.
+    pub(super) fn worth(&self) -> f64 {
+        self.net.as_ref().map_or(f64::NEG_INFINITY, |net| net.value)
+    }
 }
 
 pub(super) struct GroupEstimates {
@@ -116,9 +126,30 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         resampling,
     };
     let ladder = seen.ladder(&winners);
+    let is_missing = |index: usize| turn_on::missing_at(plan, index + 1).is_some();
+    let had = winners
+        .iter()
+        .zip(&ladder.tiers)
+        .filter(|(index, _)| !is_missing(**index));
+    let tier = had.map(|(_, tier)| *tier).min().unwrap_or(1);
+    // Tiers are made from the best on, so that those of the rest are the same without the first.
+    let rivals: Vec<usize> = winners
+        .iter()
+        .zip(&ladder.tiers)
+        .filter(|(_, other)| **other >= tier)
+        .map(|(&index, _)| index)
+        .collect();
     let undecided = (0..others.len())
-        .filter(|&index| classes[index] == Class::Undecided && whole(&index) && !rows[index].unfinished);
-    let hopefuls = seen.hopefuls(&winners, undecided);
+        .filter(|&index| classes[index] == Class::Undecided && whole(&index) && !rows[index].unfinished)
+        .filter(|&index| tier == 1 || !is_missing(index));
+    let hopefuls = seen.hopefuls(&rivals, undecided);
+    let (contenders, open) = match tier {
+        1 => (ladder.contenders, ladder.open),
+        _ => {
+            let below = seen.ladder(&rivals);
+            (below.contenders, below.open)
+        }
+    };
     let front = pareto(
         &others
             .iter()
@@ -141,10 +172,6 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
     };
     let key = |index: usize| {
         let tier = tier_of(index);
-        let net = rows[index]
-            .net
-            .as_ref()
-            .map_or(f64::NEG_INFINITY, |net| net.value);
         // A point more harm than the least of the tier is the same; then what is easier to turn on.
         let more = tier.map_or(0.0, |tier| harm(index) - least(tier));
         let more = if more <= SAME_HARM { 0.0 } else { more };
@@ -156,7 +183,7 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
             (classes[index], tier.unwrap_or(u64::MAX), nowhere, contains),
             more,
             effort(plan, index + 1),
-            -net,
+            -rows[index].worth(),
         )
     };
     let keys: Vec<_> = (0..others.len()).map(key).collect();
@@ -180,12 +207,6 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
             versus.pareto = front[index];
         }
     }
-    let value = |index: usize| {
-        rows[index]
-            .net
-            .as_ref()
-            .map_or(f64::NEG_INFINITY, |net| net.value)
-    };
     // With what leaves more of those who wait in vain nobody is helped.
     let least_bad = order
         .iter()
@@ -193,7 +214,9 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         .filter(|&index| whole(&index))
         .max_by(|&a, &b| {
             let in_vain = |index: usize| rows[index].unfinished;
-            in_vain(b).cmp(&in_vain(a)).then(value(a).total_cmp(&value(b)))
+            in_vain(b)
+                .cmp(&in_vain(a))
+                .then(rows[a].worth().total_cmp(&rows[b].worth()))
         });
     let win = |index: usize| others[index].versus.as_ref().and_then(|versus| versus.win);
     let starving = (0..others.len())
@@ -209,22 +232,17 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
     Rows {
         first: order
             .iter()
-            .filter(|&&index| tiers[index] == Some(1))
+            .filter(|&&index| tiers[index] == Some(tier))
             .map(|index| index + 1)
             .collect(),
+        tier,
         top: least_bad.map(|index| index + 1),
-        contenders: ladder
-            .contenders
+        contenders: contenders
             .iter()
             .chain(&hopefuls)
             .map(|&index| index + 1)
             .collect(),
-        open: ladder
-            .open
-            .iter()
-            .chain(&hopefuls)
-            .map(|&index| index + 1)
-            .collect(),
+        open: open.iter().chain(&hopefuls).map(|&index| index + 1).collect(),
         hopeful: hopefuls.into_iter().map(|index| index + 1).collect(),
         starving: starving.map(|index| index + 1),
         same_seeds,

@@ -2,7 +2,7 @@
 //! never acted.
 
 use super::notes::first_of;
-use super::{Plan, Planned};
+use super::{Plan, Planned, turn_on};
 use crate::metrics::GroupMetric;
 use crate::result::{RunData, Variant};
 use crate::run::Batch;
@@ -23,6 +23,7 @@ pub(super) fn fill(plan: &Plan, batch: &Batch, variants: &mut [Variant]) {
                 "changes no queue that stands in the network as described",
             ));
         }
+        remarks.extend(turn_on::missing_at(plan, index).map(|missing| missing.reason()));
         if let Some(twin) = twin(plan, &batch.runs, index) {
             remarks.push(match twin {
                 0 => String::from("never acted: its runs are those of the network as described"),

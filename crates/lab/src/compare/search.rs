@@ -22,9 +22,9 @@ use super::ranking::WORTHWHILE;
 use super::sensitivity::NEIGHBOURS;
 use super::space;
 use super::study::{Budget, Extent, Runner, Study, StudyError, count, decide};
-use super::{Plan, Ranked, ranked};
+use super::{Plan, Ranked, ranked, turn_on};
 use crate::clock::Instant;
-use crate::result::RunData;
+use crate::result::{Inapplicable, RunData};
 use crate::run::Batch;
 
 pub use super::space::{Control, Wish, candidates};
@@ -74,6 +74,7 @@ pub fn recommend(
             .map(|number| first.wrapping_add(number))
             .collect(),
         without: Vec::new(),
+        missing: Vec::new(),
         tried: candidates(&baseline.scenario, wish)
             .into_iter()
             .map(Tried::new)
@@ -82,7 +83,8 @@ pub fn recommend(
     if !total.interrupted {
         search.narrow(wish, &mut total, run)?;
     }
-    let plan = search.plan()?;
+    let mut plan = search.plan()?;
+    plan.inapplicable.append(&mut search.missing);
     if total.interrupted {
         // What there is, over the seeds that it has.
         total.runs = search.runs();
@@ -144,6 +146,8 @@ struct Search<'a> {
     seeds: Vec<u64>,
     /// The runs of the network as described over the seeds of the search.
     without: Vec<RunData>,
+    /// What nobody can have where it would act, and so was not tried.
+    missing: Vec<Inapplicable>,
     /// The best first, after a round.
     tried: Vec<Tried>,
 }
@@ -223,7 +227,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The plan, with exactly one variant for each that is left: what does not apply, or is the same as one before, goes.
+    /// The plan, with exactly one variant for each that is left: what does not apply, cannot be had where it would act, or is the same as
+    /// one before, goes.
     fn matched(&mut self) -> Result<Plan, StudyError> {
         let mut kept: Vec<Tried> = Vec::new();
         let mut identities: Vec<String> = vec![crate::identity::of(&self.baseline.described.spec)];
@@ -234,6 +239,13 @@ impl Search<'_> {
                 .get(1)
                 .map(|variant| crate::identity::of(&variant.resolved.spec));
             if let Some(identity) = identity.filter(|identity| !identities.contains(identity)) {
+                if let Some(missing) = turn_on::missing_at(&alone, 1) {
+                    self.missing.push(Inapplicable {
+                        name: alone.variants[1].name.clone(),
+                        reason: missing.reason(),
+                    });
+                    continue;
+                }
                 identities.push(identity);
                 kept.push(tried);
             }

@@ -200,13 +200,13 @@ pub fn judge(change: String, plan: &Plan, batch: &Batch, described: &Comparison)
         let variant = there.variants.iter().find(|variant| variant.name == name)?;
         variant.versus.as_ref()?.win
     };
-    let first = there
-        .variants
-        .iter()
-        .find(|variant| variant.versus.as_ref().is_some_and(|versus| versus.rank == 1));
+    let top = |variant: &&Variant| variant.versus.as_ref().is_some_and(|versus| versus.rank == 1);
+    let top = || Some(there.variants.iter().find(top)?.name.clone());
     let own = described.document.recommended.as_ref();
     let holds = super::answer::holds(own, there.recommended.as_ref());
-    let best = first.map_or_else(String::new, |variant| variant.name.clone());
+    // What stands above it in the table cannot be had there.
+    let chosen = there.recommended.as_ref().map(|best| best.variant.clone());
+    let best = chosen.or_else(top).unwrap_or_default();
     let first_tier = there.recommended.iter();
     let first_tier = first_tier.flat_map(|one| std::iter::once(&one.variant).chain(&one.equals));
     let named = |which: fn(&Versus) -> bool| {

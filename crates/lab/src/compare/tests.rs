@@ -8,6 +8,8 @@ use crate::scenario::{ReplayFit, Scenario, Setting, Verdict};
 use crate::testing::{TEXT, engine, scenario};
 use std::sync::atomic::AtomicBool;
 
+mod missing;
+
 fn compare(scenario: Scenario, threads: usize) -> Comparison {
     let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
     let options = Options {
@@ -54,7 +56,7 @@ fn what_is_won_counts_against_what_is_harmed() {
     assert!(
         document
             .answer
-            .starts_with("Try better on the servers: the times of pages are 30 % shorter (95 % interval 30 to 30 %), and nobody is harmed. Equal within error: costly, over 12 seeds."),
+            .starts_with("Try better on the servers: the times of pages are 30 % shorter (95 % interval 30 to 30 %), and nobody is harmed. Equal within error in time saved less harm: costly (saves 50 % and harms by 20 %), over 12 seeds."),
         "{}",
         document.answer
     );
@@ -506,12 +508,62 @@ fn an_interrupted_answer_counts_the_seeds_that_finished() {
         let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
         let (options, never) = (Options::default(), AtomicBool::new(false));
         let batch = execute(&plan.jobs(), &plan.seeds[..3], &options, &never, &engine, &|_| ());
-        let answer = build(&plan, &batch.expect("it runs"), "").document.answer;
+        let mut batch = batch.expect("it runs");
+        let answer = build(&plan, &batch, "").document.answer;
         assert!(
             answer.starts_with(start) && answer.contains("over 3 seeds"),
             "{answer}"
         );
+        // Stopped before any variant: that seeds are few says nothing.
+        batch.interrupted = true;
+        batch.runs.iter_mut().skip(1).for_each(Vec::clear);
+        let notes = build(&plan, &batch, "").document.notes;
+        assert!(
+            notes.iter().all(|note| !note.starts_with("too few seeds")),
+            "{notes:?}"
+        );
     }
+}
+
+#[test]
+fn of_a_call_the_times_that_are_compared_are_given_beside_those_of_frames_that_came() {
+    let mut group = compare(scenario(), 1)
+        .document
+        .variants
+        .swap_remove(0)
+        .groups
+        .swap_remove(0);
+    group.kind = String::from("video-call");
+    let came = group.fct_s.clone().expect("there are times");
+    let mut counted = came.clone();
+    (counted.mean, counted.p99) = (0.45, 2.5);
+    group.more.insert(String::from("until_next_s"), counted);
+    let felt = super::words::felt(&group);
+    assert_eq!(
+        felt.as_deref(),
+        Some("with lost frames, which count until the next one came, mean 450 ms, p99 2.50 s")
+    );
+    group.more.insert(String::from("until_next_s"), came);
+    assert_eq!(super::words::felt(&group), None, "nothing was lost");
+}
+
+#[test]
+fn a_group_that_sends_for_a_part_of_the_time_is_noted() {
+    let noted = |stop: &str| {
+        let text = TEXT.replace("count = 2\n", &format!("count = 2\n{stop}"));
+        let scenario = Scenario::parse("test.toml", &text).expect("it is correct");
+        let notes = compare(scenario, 1).document.notes;
+        notes
+            .into_iter()
+            .find(|note| note.starts_with("backup: it sends"))
+    };
+    assert_eq!(noted(""), None);
+    assert_eq!(
+        noted("start = \"1 s\"\nstop = \"4 s\"\n").as_deref(),
+        Some(
+            "backup: it sends for 3.00 s of the 10.0 s that are measured; its rate is over all of that time"
+        )
+    );
 }
 
 #[test]

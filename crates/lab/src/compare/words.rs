@@ -9,7 +9,7 @@ use crate::result::{
     Comparison, Document, Group, GroupVersus, Instruction, Jittered, Ratio, Recommended, SensitivityPoint,
     Variant, Versus,
 };
-use fleetfoot_sim::spec::{Facts, TrafficKind};
+use fleetfoot_sim::spec::{Facts, Losses, TrafficKind};
 use std::collections::BTreeMap;
 
 /// Headings of the table, in the order of the cells of a row after the variant.
@@ -77,7 +77,7 @@ pub struct Row<'a> {
     pub versus: &'a Versus,
     /// Whether it is one place or one side of the row above it.
     pub part: bool,
-    /// Whether it is shown at first: the first tier, the Pareto front, and the parts of both; all of a short table.
+    /// Whether it is shown at first: the first tier and that of the answer, the Pareto front, and the parts of them; all of a short table.
     pub shown: bool,
 }
 
@@ -93,9 +93,13 @@ pub fn rows(document: &Document) -> Vec<Row<'_>> {
     let parent = |versus: &Versus| versus.part_of.clone().filter(|whole| known(whole));
     let tiers = ranked.iter().any(|(_, versus)| versus.tier.is_some());
     let whole = ranked.len() <= WHOLE;
+    let answer = document.recommended.as_ref().map(|recommended| recommended.tier);
     let mut rows = Vec::with_capacity(ranked.len());
     for &(variant, versus) in ranked.iter().filter(|(_, versus)| parent(versus).is_none()) {
-        let shown = whole || versus.tier == Some(1) || versus.pareto || (!tiers && versus.rank <= FIRST);
+        let shown = whole
+            || versus.tier.is_some_and(|tier| tier == 1 || Some(tier) == answer)
+            || versus.pareto
+            || (!tiers && versus.rank <= FIRST);
         rows.push(Row {
             variant,
             versus,
@@ -278,6 +282,17 @@ pub fn felt(group: &Group) -> Option<String> {
         let (mean, p99) = (seconds(rounds.mean), seconds(rounds.p99));
         parts.push(format!("a round, until the last is done, mean {mean}, p99 {p99}"));
     }
+    let counted = group.more(GroupMetric::UntilNext).zip(group.fct_s.as_ref());
+    if let Some((counted, _)) = counted.filter(|(counted, came)| counted.mean >= 1.01 * came.mean) {
+        let lost = match kind.map(TrafficKind::facts) {
+            Some(facts) if facts.losses == Losses::Flows => "those without an answer",
+            _ => "lost frames",
+        };
+        let (mean, p99) = (seconds(counted.mean), seconds(counted.p99));
+        parts.push(format!(
+            "with {lost}, which count until the next one came, mean {mean}, p99 {p99}"
+        ));
+    }
     if let Some(late) = share(GroupMetric::LateOrLost) {
         parts.push(format!("{late:.1} % of the frames late or lost"));
     }
@@ -427,7 +442,7 @@ pub fn done<'a>(document: &'a Document, recommended: &Recommended) -> Option<&'a
         .or_else(|| variants().find(|variant| variant.name == recommended.variant))
 }
 
-/// How sure it is who belongs to the first tier, and of which variants that is open.
+/// How sure it is who belongs to its tier, and of which variants that is open.
 pub fn how_sure(recommended: &Recommended) -> String {
     let over = format!("over {}", seeds(recommended.seeds));
     let it_belongs = match recommended.undecided {
@@ -443,7 +458,10 @@ pub fn how_sure(recommended: &Recommended) -> String {
         ([others @ .., last], 0) => format!("{} and {last}", others.join(", ")),
         (names, more) => format!("{} and {more} more", names.join(", ")),
     };
-    format!("{over}, too few to say of {of} whether {it_belongs} to tier 1")
+    format!(
+        "{over}, too few to say of {of} whether {it_belongs} to tier {}",
+        recommended.tier
+    )
 }
 
 /// The groups that a variant harms, the most harmed first.
@@ -498,6 +516,18 @@ pub fn margin(done: &Variant) -> String {
     let (command, lines, line) = match several {
         false => ("its command", "the line", "the line"),
         true => ("its commands", "the lines", "a line"),
+    };
+    // Where the device that holds the line to its rate is not known, there are commands for both cases.
+    let shapers = || done.instructions.iter().filter(|one| one.margin.is_some());
+    let alternative = |shaper: &Instruction| {
+        let others = done.instructions.iter();
+        others
+            .filter(|one| one.place == shaper.place && one.margin.is_none())
+            .any(|one| !one.commands.is_empty())
+    };
+    let command = match shapers().all(alternative) {
+        true => "the shaper of the commands below",
+        false => command,
     };
     format!(
         " With {command} {lines} will carry {share} less than simulated, for what the shaper leaves free and counts beside packets: what fills {line} loses about as much."
@@ -561,7 +591,7 @@ mod tests {
     #[test]
     fn what_shapers_leave_free_is_said_of_all_of_them() {
         let mut done = variant("sfq", versus(1, Some(1), None));
-        let mut leaving = |margins: &[Option<f64>]| {
+        let leaving = |done: &mut Variant, margins: &[Option<f64>]| {
             done.instructions = margins
                 .iter()
                 .map(|margin| Instruction {
@@ -575,18 +605,29 @@ mod tests {
                     margin: *margin,
                 })
                 .collect();
-            margin(&done)
+            margin(done)
         };
-        assert_eq!(leaving(&[]), "");
-        assert_eq!(leaving(&[None, Some(0.004)]), "", "the table would round it away");
+        assert_eq!(leaving(&mut done, &[]), "");
+        assert_eq!(
+            leaving(&mut done, &[None, Some(0.004)]),
+            "",
+            "the table would round it away"
+        );
         let one = " With its command the line will carry 5 % less than simulated, for what the shaper leaves free and counts beside packets: what fills the line loses about as much.";
-        assert_eq!(leaving(&[None, Some(0.05)]), one);
-        let same = leaving(&[Some(0.05), Some(0.052)]);
+        assert_eq!(leaving(&mut done, &[None, Some(0.05)]), one);
+        done.instructions[0].commands.push(String::from("tc"));
+        let shaper = margin(&done);
+        let either = " With the shaper of the commands below the line will carry 5 % less than simulated,";
+        assert!(
+            shaper.starts_with(either),
+            "the port's own command leaves nothing: {shaper}"
+        );
+        let same = leaving(&mut done, &[Some(0.05), Some(0.052)]);
         assert!(
             same.starts_with(" With its commands the lines will carry 5 % less than simulated,"),
             "{same}"
         );
-        let two = leaving(&[Some(0.1), Some(0.05), None]);
+        let two = leaving(&mut done, &[Some(0.1), Some(0.05), None]);
         assert!(
             two.starts_with(" With its commands the lines will carry 5 to 10 % less than simulated,"),
             "{two}"
@@ -686,6 +727,7 @@ mod tests {
                 seeds: 5,
                 undecided: 0,
                 open: Vec::new(),
+                tier: 1,
             };
             done(&document, &recommended).map(|variant| variant.name.clone())
         };
@@ -731,6 +773,7 @@ mod tests {
             seeds: 3,
             undecided: 0,
             open: Vec::new(),
+            tier: 1,
         };
         assert_eq!(how_sure(&recommended), "over 3 seeds");
         recommended.undecided = 2;

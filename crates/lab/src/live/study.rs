@@ -337,6 +337,7 @@ impl<'a> Table<'a> {
             seeds: self.rounds as u64,
             undecided: 0,
             open: Vec::new(),
+            tier: 1,
         })
     }
 

@@ -7,6 +7,7 @@
 //! as the application waited, not until the run ended.
 
 use crate::statistics::Sample;
+use fleetfoot_core::time::Instant;
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, RunOutput};
 use fleetfoot_sim::spec::{GroupSpec, PairPolicy, Traffic, TrafficKind};
 use std::collections::BTreeMap;
@@ -120,11 +121,30 @@ fn numbered(run: &RunOutput, index: usize) -> impl Iterator<Item = ((u32, u32), 
     })
 }
 
+/// Times of frames or pings; of one that was lost until the next one of its pair came, or at least until the last one was sent.
+pub(crate) fn until_next(group: &GroupOutput) -> Sample {
+    let mut sample = Sample::default();
+    // Of each pair, from the end: when the next one came, and when the last one was sent.
+    let mut next: BTreeMap<u32, (Option<Instant>, Instant)> = BTreeMap::new();
+    for flow in group.flows.iter().rev() {
+        let (came, last) = next.entry(flow.pair).or_insert((None, flow.start));
+        *came = match (*came, flow.completed) {
+            (Some(next), Some(own)) => Some(next.min(own)),
+            (next, own) => next.or(own),
+        };
+        match flow.completed.or(*came) {
+            Some(came) => sample.completed.push(came.since(flow.start).as_secs_f64()),
+            None => sample.censored.push(last.since(flow.start).as_secs_f64()),
+        }
+    }
+    sample
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::scenario::{Scenario, Setting};
-    use fleetfoot_core::time::Instant;
+    use fleetfoot_core::time::Duration;
 
     #[test]
     fn a_round_lasts_from_its_first_start_to_its_last_end() {
@@ -171,5 +191,35 @@ mod tests {
         flows.pop();
         assert_eq!(of(&flows), (vec![9, 60], vec![]));
         assert_eq!(of(&[]), (vec![], vec![]));
+    }
+
+    /// Frames of 25 per second in ms: sent at 0, 40, 80 and 120. The second is lost: the picture stands from 40 until the third
+    /// comes at 95. After the last one nothing came any more: it is not known for how long the fourth was missed.
+    #[test]
+    fn a_lost_frame_is_waited_for_until_the_next_one_comes() {
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let frame = |start: u64, completed: Option<u64>| FlowRecord {
+            start: at(start),
+            completed: completed.map(at),
+            ..FlowRecord::default()
+        };
+        let group = GroupOutput {
+            flows: vec![
+                frame(0, Some(10)),
+                frame(40, None),
+                frame(80, Some(95)),
+                frame(120, None),
+                frame(160, None),
+            ],
+            ..GroupOutput::default()
+        };
+        let sample = until_next(&group);
+        let ms = |times: &[f64]| -> Vec<u64> {
+            let mut times: Vec<u64> = times.iter().map(|time| (time * 1e3).round() as u64).collect();
+            times.sort_unstable();
+            times
+        };
+        assert_eq!(ms(&sample.completed), [10, 15, 55]);
+        assert_eq!(ms(&sample.censored), [0, 40]);
     }
 }

@@ -1,12 +1,12 @@
 //! Metrics of traffic groups.
 
-use super::flows::{completion_times, normalised, rounds};
+use super::flows::{completion_times, normalised, rounds, until_next};
 use super::{Scene, measured_s, metrics, watched};
 use crate::statistics::Sample;
 use fleetfoot_core::tcp::{Config, Stats};
 use fleetfoot_core::time::Duration;
 use fleetfoot_sim::output::{Datagrams, FlowRecord, GroupOutput, RunOutput};
-use fleetfoot_sim::spec::{Facts, GroupSpec, Losses, Spec};
+use fleetfoot_sim::spec::{Compared, Facts, GroupSpec, Losses, Spec};
 
 metrics! {
     /// Fields of a group. Counts are those of one run.
@@ -79,6 +79,11 @@ metrics! {
         };
         /// Times of rounds of incast: from the first start to the last end.
         Round = "more.round_s" => rounds(run.group_spec, run.group, run.run);
+        /// Times of frames and pings, of those that never came until the next one did: what is compared of them.
+        UntilNext = "more.until_next_s" => match run.facts().compared {
+            Compared::CompletionOfNext => until_next(run.group),
+            Compared::Completion | Compared::Delivery => Sample::default(),
+        };
         /// Share of frames that arrived after the deadline of their call, or never whole.
         LateOrLost = "more.late_or_lost" => run.late_or_lost();
         /// Share of the datagrams that were lost, of kinds that nobody sends again; of pings, that of those without an answer.

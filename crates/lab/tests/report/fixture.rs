@@ -96,6 +96,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
                 seeds,
                 undecided: 0,
                 open: Vec::new(),
+                tier: 1,
             }),
             notes: vec![
                 "The fit of this scenario to the recording it was made of is poor (worst: exchanges, 172 % apart).".to_owned(),

@@ -84,13 +84,38 @@ pub(super) fn can_be_had(plan: &Plan, index: usize) -> bool {
         .variants
         .get(index)
         .map_or(&[][..], |planned| &planned.mechanisms);
-    let instructions = || with_checks(plan, index, &|_, _| None, None);
-    mechanisms
-        .iter()
-        .all(|mechanism| mechanism.effort < Effort::Patch)
-        && instructions()
-            .iter()
-            .all(|one| one.nearest.is_none() || !one.commands.is_empty())
+    let patch = |mechanism: &&crate::mechanisms::Mechanism| mechanism.effort >= Effort::Patch;
+    !mechanisms.iter().any(patch) && missing_at(plan, index).is_none()
+}
+
+/// The first place where nobody can have a variant, whatever they install: the device there is another's, or has queues of its own.
+pub(super) fn missing_at(plan: &Plan, index: usize) -> Option<Missing> {
+    let instructions = with_checks(plan, index, &|_, _| None, None);
+    let mut missing = instructions.into_iter().filter(|one| one.commands.is_empty());
+    missing.find_map(|one| {
+        Some(Missing {
+            place: one.place,
+            nearest: one.nearest?,
+        })
+    })
+}
+
+/// Where a variant cannot be had.
+pub(super) struct Missing {
+    /// The place, in the user's words.
+    pub(super) place: String,
+    /// The variant that is nearest there.
+    pub(super) nearest: String,
+}
+
+impl Missing {
+    /// What is said of the variant.
+    pub(super) fn reason(&self) -> String {
+        format!(
+            "cannot be had at {}; the nearest there is {}",
+            self.place, self.nearest
+        )
+    }
 }
 
 /// What to do for a variant, with `ping` as the check of a place and `transfers` as that of hosts.

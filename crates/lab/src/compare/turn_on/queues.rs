@@ -439,7 +439,7 @@ impl Queue<'_> {
             nearest: None,
             stands_in: None,
             does: "computers get equal shares, and each connection waits in a queue of its own, so that short and quiet ones go ahead of long transfers",
-            needs: String::from("Linux 4.19 or later, package iproute2 (OpenWrt: kmod-sched-cake)."),
+            needs: String::from(CAKE_NEEDS),
             elsewhere: String::from("fair queueing by host and flow"),
             room: None,
             fair: true,
@@ -557,6 +557,8 @@ fn memory_of(bytes: u64) -> u64 {
     (bytes + 390).next_power_of_two() + 256
 }
 
+/// From which kernel on there is cake.
+pub(super) const CAKE_NEEDS: &str = "Linux 4.19 or later, package iproute2 (OpenWrt: kmod-sched-cake).";
 /// Bytes of an acknowledgment over IPv4 without options.
 const SMALLEST: u64 = 40;
 /// Bytes that `fq_codel` and `fq_pie` hold unless told otherwise.

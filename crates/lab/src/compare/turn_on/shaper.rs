@@ -9,7 +9,7 @@ use super::super::place::Place;
 use super::super::{Plan, Planned};
 use super::htb::{arrivals, shaper};
 use super::line::{self, Access, Framing, tc_rate};
-use super::queues::Discipline;
+use super::queues::{CAKE_NEEDS, Discipline};
 use super::router::bridge;
 use crate::result::Instruction;
 use crate::scenario::Medium;
@@ -281,8 +281,11 @@ impl Here<'_> {
             "Packets wait in {holder}, where you cannot log in, and the rate changes from moment to moment: a shaper with a fixed rate would be too slow or have no effect."
         );
         let needs = format!(
-            "The script cake-autorate (OpenWrt) measures the line and sets the rate of cake all the time; that is nearest to {} here. {}",
-            self.link.queue, discipline.needs
+            "The script cake-autorate (OpenWrt) measures the line and sets the rate of cake all the time{}{CAKE_NEEDS}",
+            match self.link.queue {
+                "cake" => String::from(". "),
+                other => format!("; that is nearest to {other} here. "),
+            }
         );
         let commands = if self.place.forward && discipline.shapes {
             let arguments = discipline.arguments.unwrap_or_default();

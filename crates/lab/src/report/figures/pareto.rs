@@ -32,6 +32,8 @@ struct Point {
     harm: f64,
     harm_ends: [f64; 2],
     first_tier: bool,
+    /// Whether it is of one of the first few tiers.
+    chosen: bool,
     front: bool,
     significant: bool,
     recommended: bool,
@@ -53,6 +55,7 @@ impl Point {
             harm: 100.0 * harm,
             harm_ends: in_percent(harm_ci95, harm),
             first_tier: versus.tier == Some(1),
+            chosen: versus.tier.is_some_and(|tier| tier <= CHOSEN),
             front: versus.pareto,
             significant: versus.significant,
             recommended: recommended == Some(row.variant.name.as_str()),
@@ -135,8 +138,13 @@ fn bounds(points: &[Point]) -> (f64, f64) {
         .filter(|point| point.named())
         .map(|point| point.harm_ends[1].max(point.harm));
     let most_harm = harms.fold(0.0, f64::max);
-    (-(0.15 * most_saved).max(5.0), (1.5 * most_harm).max(5.0))
+    let chosen = points.iter().filter(|point| point.chosen).map(|point| point.harm);
+    let most_harm = (1.5 * most_harm).max(1.05 * chosen.fold(0.0, f64::max));
+    (-(0.15 * most_saved).max(5.0), most_harm.max(5.0))
 }
+
+/// What is of these tiers is drawn however much it harms: many may want it still.
+const CHOSEN: u64 = 3;
 
 /// The drawing, so wide.
 fn draw(points: &[Point], width: f64) -> Canvas {
@@ -327,6 +335,7 @@ mod tests {
             front,
             significant: first_tier,
             recommended: false,
+            chosen: first_tier,
             label: name.to_owned(),
         }
     }
@@ -354,6 +363,10 @@ mod tests {
             point("slow", -6.0, 0.0, false, false),
         ];
         assert_eq!(bounds(&points), (-9.0, 5.0));
+        let mut second = point("of the second tier", 70.0, 20.0, false, false);
+        second.chosen = true;
+        let [best, ruin, slow] = points;
+        assert_eq!(bounds(&[best, ruin, slow, second]), (-10.5, 21.0), "it is drawn");
     }
 
     #[test]

@@ -1,0 +1,130 @@
+//! The answer where nothing is recommended.
+
+use super::super::amounts::{harm_words, interval, saved};
+use super::super::ranking::{Rows, WORTHWHILE};
+use super::super::{Plan, words};
+use super::no_win;
+use crate::result::{Document, Variant};
+
+/// The answer of a search that was left with nothing to try.
+pub(in super::super) fn nothing_to_try() -> String {
+    String::from(
+        "Nothing is recommended: of what may be changed, nothing that can be had here applies or changes anything. Without --control and --only-linux more is tried.",
+    )
+}
+
+/// The answer where what is best here is not among the best near here.
+pub(super) fn not_near(best: &str, document: &Document) -> String {
+    let versus = document.variants.iter().find(|variant| variant.name == best);
+    let versus = versus.and_then(|variant| variant.versus.as_ref());
+    let here = versus.map_or_else(String::new, |versus| {
+        format!(" ({})", words::in_short(best, versus))
+    });
+    let against: Vec<String> = no_win(best, document)
+        .map(|point| match point.wins.is_empty() {
+            true => format!("with {} nothing is one", point.change),
+            false => format!("with {} the best is {}", point.change, point.best),
+        })
+        .collect();
+    format!(
+        "Nothing is recommended: {best} is best in the described network{here}, and neither it nor anything else is a win in every network near it: {}. Measure rate, round-trip time and load, and describe them closer.",
+        against.join("; ")
+    )
+}
+
+/// The answer where every seed of the baseline is the same run.
+pub(super) fn same_seeds(document: &Document) -> String {
+    let jittered = match &document.jittered {
+        Some(jittered) => match &jittered.recommended {
+            Some(best) => {
+                let equals = match jittered.equals.as_slice() {
+                    [] => String::new(),
+                    names => format!(" (equal within error: {})", names.join(", ")),
+                };
+                format!(
+                    " With jitter ({}) seeds differ, and there the answer is {best}{equals}: put the jitter into the scenario and compare again.",
+                    jittered.set
+                )
+            }
+            None => format!(
+                " With jitter ({}) seeds differ, and there nothing is significantly sooner.",
+                jittered.set
+            ),
+        },
+        None => String::from(" Give it jitter (network.access.jitter) or random arrivals."),
+    };
+    format!(
+        "No winner can be named: nothing in this scenario is drawn at random, every seed is the same run, and so no difference can be called significant.{jittered}"
+    )
+}
+
+/// The answer where no variant is a significant win.
+pub(super) fn nothing(rows: &Rows, variants: &[Variant]) -> String {
+    let over = |variant: &Variant| match variant.runs {
+        1 => String::from("over one seed"),
+        seeds => format!("over {seeds} seeds"),
+    };
+    let win = |variant: &Variant| {
+        variant
+            .versus
+            .as_ref()
+            .and_then(|versus| versus.win)
+            .unwrap_or(0.0)
+    };
+    let costly = variants
+        .iter()
+        .filter_map(|variant| Some((variant, variant.versus.as_ref()?)))
+        .filter(|(variant, versus)| {
+            versus.significant && versus.part_of.is_none() && win(variant) >= WORTHWHILE
+        })
+        .min_by_key(|(_, versus)| versus.rank);
+    if let Some((variant, versus)) = costly {
+        let harm = versus.harm.map_or(0.0, |harm| harm.value);
+        let worst = words::harmed(versus).first().map(|(group, _)| group.name.clone());
+        return format!(
+            "Nothing tried wins more than it harms: {} makes the short transfers finish {} sooner{} and harms {} by {:.0} %, {}.",
+            variant.name,
+            saved(win(variant)),
+            interval(versus.win_ci95),
+            worst.as_deref().unwrap_or("others"),
+            100.0 * harm,
+            over(variant)
+        );
+    }
+    let Some(variant) = rows.top.map(|top| &variants[top]) else {
+        return String::from("Nothing was compared.");
+    };
+    let (win, over, name) = (win(variant), over(variant), &variant.name);
+    if win.abs() < WORTHWHILE {
+        format!(
+            "Nothing tried makes those who wait finish noticeably sooner (by 1 % or more) without doing as much harm, {over}."
+        )
+    } else if win > 0.0 {
+        let of = interval(variant.versus.as_ref().and_then(|versus| versus.win_ci95));
+        format!(
+            "Nothing tried makes the short transfers finish significantly sooner {over}; the best estimate is {name} with {}{of}.",
+            saved(win)
+        )
+    } else {
+        format!(
+            "Nothing tried makes the short transfers finish sooner; the least bad, {name}, makes them {:.0} % slower, {over}.",
+            -100.0 * win
+        )
+    }
+}
+
+/// With what those who wait would be quickest, if not over 3 % more were lost of what one of them waits for.
+pub(super) fn starving(plan: &Plan, rows: &Rows, variants: &[Variant]) -> String {
+    let found = || {
+        let variant = &variants[rows.starving?];
+        Some((variant, variant.versus.as_ref()?))
+    };
+    found().map_or_else(String::new, |(variant, versus)| {
+        format!(
+            " {} would make times {} shorter, {}, which is no help to those who need all of it.",
+            variant.name,
+            saved(versus.win.unwrap_or(0.0)),
+            harm_words(plan, versus)
+        )
+    })
+}
