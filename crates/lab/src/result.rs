@@ -364,7 +364,7 @@ pub struct Recommended {
     pub matters: Option<String>,
     /// Seeds over which its tier was compared.
     pub seeds: u64,
-    /// Of how many variants more seeds could still say whether they belong to its tier.
+    /// Of how many other variants more seeds could still say whether they belong to its tier.
     pub undecided: u64,
     /// Names of those variants.
     #[serde(default)]
