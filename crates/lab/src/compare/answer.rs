@@ -25,6 +25,13 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
     }
     let &first = rows.first.first()?;
     let name = |&index: &usize| variants[index].name.clone();
+    // It is the one to try whatever more seeds say of it.
+    let open: Vec<String> = rows
+        .open
+        .iter()
+        .filter(|&&index| index != first)
+        .map(name)
+        .collect();
     let mut places = places(plan, first);
     places.sort_by(|a, b| by_weight(plan, variants, first, a, b));
     Some(Recommended {
@@ -33,8 +40,8 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
         places,
         matters: part_that_matters(plan, variants, first).map(|part| acts_at(plan, part)),
         seeds: variants[first].runs,
-        undecided: rows.open.len() as u64,
-        open: rows.open.iter().map(name).collect(),
+        undecided: open.len() as u64,
+        open,
         tier: rows.tier,
     })
 }

@@ -225,9 +225,16 @@ fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<Instruct
     turn_on::check_together(&mut instructions);
     let [one, all_of_it] = [win(part), win(index)].map(|win| win.unwrap_or(0.0));
     all.retain(|one| instructions.iter().all(|first| first.place != one.place));
-    if all_of_it < one + 0.001 {
+    if all_of_it < one + parts::LEAST_SAVED {
         return instructions; // The others add nothing.
     }
+    let idle = |other: &Instruction| parts::saves_nothing_alone(plan, variants, index, &other.place);
+    if !all.iter().all(idle) {
+        all.retain(|other| !idle(other));
+    }
+    let versus = |index: usize| variants[index].versus.as_ref();
+    let cost = versus(part).zip(versus(index));
+    let cost = cost.map_or_else(String::new, |(one, all)| parts::cost_of_the_rest(plan, one, all));
     let places = plan.variants[index].places.len();
     let with = if places > 2 {
         "with all places"
@@ -238,7 +245,7 @@ fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<Instruct
     for other in &mut all {
         other.check = None;
         other.why = format!(
-            "Optional: {with} {all_of_it} are saved instead of {one}. {}",
+            "Optional: {with} {all_of_it} are saved instead of {one}{cost}. {}",
             other.why
         );
     }

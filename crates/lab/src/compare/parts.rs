@@ -4,7 +4,7 @@
 use super::plan::Plan;
 use super::ranking::WORTHWHILE;
 use crate::identity;
-use crate::result::{Senders, Variant};
+use crate::result::{Senders, Variant, Versus};
 use crate::scenario::Setting;
 use std::cmp::Ordering;
 
@@ -237,6 +237,33 @@ pub(super) fn by_weight(plan: &Plan, variants: &[Variant], whole: usize, one: &s
     by_win.then_with(|| wait(other).total_cmp(&wait(one)))
 }
 
+/// Whether a variant was tried at `place` alone and saves nothing there that the table would show.
+pub(super) fn saves_nothing_alone(plan: &Plan, variants: &[Variant], whole: usize, place: &str) -> bool {
+    let win = part_win(plan, variants, whole, place);
+    win.is_finite() && win < LEAST_SAVED
+}
+
+/// What those who do not wait carry less with a whole variant than with its part alone, where it is a tenth or more; empty otherwise. That is no
+/// harm to them if they carry more than before all the same, but it is what the other places cost.
+pub(super) fn cost_of_the_rest(plan: &Plan, part: &Versus, whole: &Versus) -> String {
+    let groups = part.groups.iter().zip(&whole.groups);
+    let less: Vec<String> = groups
+        .zip(&plan.described.groups)
+        .filter(|(_, info)| !info.latency_sensitive)
+        .filter_map(|((part, whole), info)| {
+            let left = whole.goodput_ratio?.value / part.goodput_ratio?.value;
+            (left <= 0.9).then(|| format!("{} carries {:.0} % less", info.name, 100.0 * (1.0 - left)))
+        })
+        .collect();
+    match less.is_empty() {
+        true => String::new(),
+        false => format!(", but {} than without", less.join(" and ")),
+    }
+}
+
+/// Less time saved than this the table rounds away.
+pub(super) const LEAST_SAVED: f64 = 0.001;
+
 /// What a variant saves at `place` alone; nothing is less than what was not tried.
 fn part_win(plan: &Plan, variants: &[Variant], whole: usize, place: &str) -> f64 {
     of(plan, variants, whole)
@@ -307,6 +334,34 @@ arrivals = { dist = "poisson", rate = "3 per second" }
         );
         assert_eq!(of(-0.1, &[0.0, -0.1]), None);
         assert_eq!(of(0.30, &[]), None);
+    }
+
+    #[test]
+    fn what_the_other_places_cost_those_who_carry_less_with_them_is_said() {
+        let text = format!("{SHIP}\n[[traffic]]\nname = \"download\"\nkind = \"bulk\"\n");
+        let scenario = Scenario::parse("ship.toml", &text).expect("it is correct");
+        let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
+        let versus = |ratios: [f64; 2]| -> Versus {
+            let group = |(name, value): (&str, f64)| {
+                serde_json::json!({
+                    "name": name, "fct_mean_ratio": null, "fct_p99_ratio": null,
+                    "goodput_ratio": { "value": value, "ci95": null, "significant": false }
+                })
+            };
+            let groups: Vec<_> = ["pages", "download"].into_iter().zip(ratios).map(group).collect();
+            serde_json::from_value(serde_json::json!({
+                "baseline": "as described", "rank": 1, "win": 0.5, "cost": null, "worst_p99": null,
+                "significant": true, "groups": groups
+            }))
+            .expect("the fields of a comparison")
+        };
+        // From 42.5 to 81.9 Mbit/s at one place, and back to 42.4 with the other.
+        let (part, whole) = (versus([1.0, 1.927]), versus([0.8, 0.998]));
+        assert_eq!(
+            cost_of_the_rest(&plan, &part, &whole),
+            ", but download carries 48 % less than without"
+        );
+        assert_eq!(cost_of_the_rest(&plan, &part, &versus([1.0, 1.8])), "");
     }
 
     #[test]
