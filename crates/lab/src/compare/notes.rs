@@ -1,5 +1,6 @@
 //! Notes under a comparison: what bears on how far its figures can be trusted.
 
+use super::place::Place;
 use super::{Plan, numbers};
 use crate::memory;
 use crate::metrics::GroupMetric;
@@ -190,7 +191,7 @@ fn red_that_drops(plan: &Plan) -> Option<String> {
         .places
         .iter()
         .filter(|place| place.links.first().is_some_and(|&link| drops(&links[link])))
-        .map(|place| place.described())
+        .map(Place::described)
         .collect();
     (!places.is_empty()).then(|| {
         format!(

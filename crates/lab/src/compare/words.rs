@@ -525,9 +525,10 @@ pub fn margin(done: &Variant) -> String {
             .filter(|one| one.place == shaper.place && one.margin.is_none())
             .any(|one| !one.commands.is_empty())
     };
-    let command = match shapers().all(alternative) {
-        true => "the shaper of the commands below",
-        false => command,
+    let command = match (shapers().all(alternative), several) {
+        (true, false) => "the shaper of the commands below",
+        (true, true) => "the shapers of the commands below",
+        (false, _) => command,
     };
     format!(
         " With {command} {lines} will carry {share} less than simulated, for what the shaper leaves free and counts beside packets: what fills {line} loses about as much."

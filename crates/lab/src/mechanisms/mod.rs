@@ -276,19 +276,16 @@ impl Mechanism {
             Preset::RttShare(_) => String::from("'TIME'"),
             other => other.to_string(),
         };
-        let with = |of: &str| -> Option<String> {
-            let words: Vec<String> = self
-                .set
-                .iter()
-                .filter_map(|(path, value)| path.starts_with(of).then(|| (*path, text(value))))
-                .map(
-                    |(path, value)| match value.contains(' ') && !value.starts_with('\'') {
-                        true => format!("--set '{path}={value}'"),
-                        false => format!("--set {path}={value}"),
-                    },
-                )
-                .collect();
-            (!words.is_empty()).then(|| words.join(" "))
+        let with = |of: &dyn Fn(&str) -> bool| -> String {
+            let mut words = String::new();
+            for (path, value) in self.as_written().filter(|(path, _)| of(path)) {
+                let value = text(&value);
+                words.push_str(&match value.contains(' ') && !value.starts_with('\'') {
+                    true => format!(" --set '{path}={value}'"),
+                    false => format!(" --set {path}={value}"),
+                });
+            }
+            words
         };
         let mut ways = Vec::new();
         let queue = self.set.iter().find(|(path, _)| *path == "queue.kind");
@@ -304,7 +301,10 @@ impl Mechanism {
             ));
             ways.push((
                 "one program, behind a line that you describe (docs/shell.md)",
-                format!("fleetfoot shell --rate 20mbit --delay 20ms --queue {kind} -- COMMAND"),
+                format!(
+                    "fleetfoot shell --rate 20mbit --delay 20ms --queue {kind}{} -- COMMAND",
+                    with(&|path| path.contains(".queue.") && !path.ends_with(".kind"))
+                ),
             ));
         }
         if self.set.iter().any(|(path, _)| *path == "tcp.super_packets") {
@@ -312,14 +312,15 @@ impl Mechanism {
                 "marks for the packets of one program (docs/mark.md)",
                 String::from("fleetfoot mark -- COMMAND"),
             ));
-        } else if let Some(set) = with("tcp.") {
+        } else if self.changes_senders() {
+            let set = with(&|path| path.starts_with("tcp."));
             ways.push((
                 "what programs of this machine send, over Fleetfoot's TCP (docs/proxy.md)",
-                format!("fleetfoot proxy --masquerade {set}"),
+                format!("fleetfoot proxy --masquerade{set}"),
             ));
             ways.push((
                 "what a server answers, over Fleetfoot's TCP in front of it",
-                format!("fleetfoot proxy --accept 7000 --to 127.0.0.1:PORT --address 10.9.0.2/24 --allow 0.0.0.0/0 {set}"),
+                format!("fleetfoot proxy --accept 7000 --to 127.0.0.1:PORT --address 10.9.0.2/24 --allow 0.0.0.0/0{set}"),
             ));
         }
         ways

@@ -128,7 +128,7 @@ fn every_entry_names_what_has_it_on_real_packets() {
         commands("favourtail-budget"),
         [
             "fleetfoot router router.toml, a file with queue = { kind = \"favourtail\", budget = true } before an output",
-            "fleetfoot shell --rate 20mbit --delay 20ms --queue favourtail -- COMMAND"
+            "fleetfoot shell --rate 20mbit --delay 20ms --queue favourtail --set network.bottleneck.queue.budget=true -- COMMAND"
         ]
     );
     assert_eq!(
