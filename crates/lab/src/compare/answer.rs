@@ -278,14 +278,14 @@ fn out_of_reach(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Str
         return String::new();
     };
     let tier = |variant: &Variant| variant.versus.as_ref()?.tier;
-    let mut above = variants
+    let above = variants
         .iter()
         .filter(|variant| tier(variant).is_some_and(|tier| own.tier.is_none_or(|own| tier < own)))
         .filter_map(|variant| {
             let versus = variant.versus.as_ref()?;
             Some((versus.rank, variant, versus, missing(plan, &variant.name)?))
         });
-    let first = above.by_ref().min_by_key(|(rank, ..)| *rank);
+    let first = above.min_by_key(|(rank, ..)| *rank);
     first.map_or_else(String::new, |(_, variant, versus, missing)| {
         format!(
             " What saves more, less its harm, cannot be had at {}: {}.",
