@@ -208,6 +208,9 @@ impl Sender {
             if self.una >= self.recovery.high_seq
                 || matches!(self.recovery.state, CaState::Recovery | CaState::Disorder)
             {
+                if matches!(self.recovery.state, CaState::Recovery | CaState::Loss) {
+                    self.board.ring.tighten(); // the window is smaller than before
+                }
                 self.recovery.state = CaState::Open;
             }
         } else if !recovering && delivery.sacked > 0 {

@@ -442,7 +442,11 @@ impl Sender {
                 shared.timers.disarm(); // RFC 6298 5.2
             }
             self.recovery.wait_until = Instant::FAR_FUTURE;
-            self.board.release();
+            if self.unsent() > 0 {
+                self.board.clear();
+            } else {
+                self.board.release();
+            }
             if self.recovery.state == CaState::Open
                 && self.recovery.episode.undo_marker == 0
                 && self.una > self.recovery.episode.recover

@@ -3,6 +3,7 @@
 
 use crate::ring::copy_behind;
 use crate::time::Instant;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
@@ -249,12 +250,37 @@ impl Records {
         [&mut straight[..first], &mut wrapped[..count - first]]
     }
 
+    /// Forgets all records. Little room is kept.
+    pub(in crate::tcp) fn clear(&mut self) {
+        if self.slots.len() > MOST_KEPT {
+            self.slots = Vec::new();
+        }
+        self.taken = self.put;
+    }
+
+    /// Gives back room that many records needed and few use. A ring goes through all of its room, so that what is large comes from
+    /// memory each time.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::tcp) fn tighten(&mut self) {
+        let room = (2 * self.len()).next_power_of_two().max(LEAST);
+        let Some(&filling) = self.front().filter(|_| self.slots.len() >= 2 * room) else {
+            return;
+        };
+        let mut slots = vec![filling; room];
+        for number in 0..self.len() as u32 {
+            let number = self.taken.wrapping_add(number);
+            slots[number as usize & (room - 1)] = self.slots[self.place(number)];
+        }
+        self.slots = slots;
+    }
+
     /// Doubles the room; `record` fills it until it is used.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, record: Record) {
         let len = self.slots.len();
-        self.slots.resize((2 * len).max(4), record);
+        self.slots.resize((2 * len).max(LEAST), record);
         if len == 0 {
             return;
         }
@@ -286,6 +312,12 @@ impl IndexMut<usize> for Records {
         &mut self.slots[place]
     }
 }
+
+/// The least room that is made.
+const LEAST: usize = 4;
+
+/// So much room is kept when all records are forgotten.
+const MOST_KEPT: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -344,6 +376,10 @@ mod tests {
             assert_eq!(middle, deque.get(deque.len() / 2).copied());
             assert_eq!(records.back().map(|record| record.seq), deque.back().copied());
             if round % 50 == 0 {
+                records.tighten();
+                assert!(
+                    records.capacity() <= (4 * deque.len()).next_power_of_two().max(4) || deque.is_empty()
+                );
                 let held: Vec<u64> = records.iter().map(|record| record.seq).collect();
                 assert!(held.iter().eq(deque.iter()));
                 let found = records.partition_point(|record| record.seq < round / 2);

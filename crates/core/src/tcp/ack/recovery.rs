@@ -374,6 +374,7 @@ impl Sender {
         }
         if self.recovery.state != CaState::Disorder {
             self.recovery.state = CaState::Open;
+            self.board.ring.tighten(); // the window is smaller than before
         }
         self.board.set_duplicates(0);
         self.recovery.frto = 0;

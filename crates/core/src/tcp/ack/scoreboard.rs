@@ -494,6 +494,21 @@ impl Scoreboard {
         }
     }
 
+    /// Everything is acknowledged, and more will be sent.
+    pub(in crate::tcp) fn clear(&mut self) {
+        self.ring.clear();
+        let Some(marks) = self.marks.written() else { return };
+        let [mut runs, mut stale] = [&mut marks.runs, &mut marks.stale].map(core::mem::take);
+        runs.clear();
+        stale.clear();
+        *marks = Marks {
+            runs,
+            stale,
+            duplicates: marks.duplicates,
+            ..Marks::default()
+        };
+    }
+
     /// Everything is acknowledged: an idle flow holds no rings.
     pub(in crate::tcp) fn release(&mut self) {
         self.ring = Records::new();

@@ -21,6 +21,11 @@ impl<T> Default for Lazy<T> {
 }
 
 impl<T> Lazy<T> {
+    /// What was written, if anything was.
+    pub(in crate::tcp) fn written(&mut self) -> Option<&mut T> {
+        self.0.as_deref_mut()
+    }
+
     /// Whether nothing was written yet.
     #[inline]
     pub(in crate::tcp) const fn is_blank(&self) -> bool {
