@@ -1,6 +1,7 @@
 //! Histograms of per-packet values with three significant digits; number, sum, smallest and largest are exact.
 //!
-//! A histogram that saw only zeros, which links that never queue are full of, owns no memory. One to which nothing is added any more
+//! A histogram that saw only zeros, which links that never queue are full of, owns no memory. The table has sixteen bits for each class,
+//! since thousands of links have one; what is beyond them stands beside it. One to which nothing is added any more
 //! can be packed: it then holds only the classes that have counts.
 
 use serde::{Deserialize, Serialize};
@@ -10,10 +11,10 @@ use serde::{Deserialize, Serialize};
 #[serde(from = "Counts", into = "Counts")]
 pub struct Histogram {
     sum: u128,
-    /// Counts by class; empty when packed.
-    table: Vec<u64>,
-    /// Classes with their counts, ascending; empty unless packed.
-    packed: Box<[(u32, u64)]>,
+    /// Counts by class, as far as they are not in `apart`; empty when packed.
+    table: Vec<u16>,
+    /// Classes with counts that are not in the table, ascending: when packed all, else what the table had no room for.
+    apart: Vec<(u32, u64)>,
     /// Zeros that are not in the table: all that came before another value.
     zeros: u64,
     max: u64,
@@ -32,7 +33,11 @@ impl Histogram {
         if value > self.max {
             self.max = value;
         }
-        self.add(value, 1);
+        let class = class_of(value);
+        match self.table.get_mut(class) {
+            Some(counter) if *counter < u16::MAX => *counter += 1,
+            Some(_) | None => self.add_to(class, 1),
+        }
     }
 
     /// Counts `count` zeros.
@@ -50,17 +55,16 @@ impl Histogram {
         }
     }
 
-    /// Keeps only the classes that have counts. Adding a value later takes the table again.
+    /// Keeps only the classes that have counts. Adding a value later takes a table again.
     pub fn pack(&mut self) {
         if self.table.is_empty() {
             return;
         }
-        let packed = self
-            .classes()
-            .map(|(class, count)| (class as u32, count))
-            .collect();
+        let packed = self.classes().map(|(class, count)| (class as u32, count));
+        let mut packed: Vec<_> = packed.collect();
+        packed.shrink_to_fit();
         self.zeros = self.zeros();
-        self.packed = packed;
+        self.apart = packed;
         self.table = Vec::new();
     }
 
@@ -71,7 +75,7 @@ impl Histogram {
 
     /// Values that are zero.
     fn zeros(&self) -> u64 {
-        self.zeros + self.table.first().unwrap_or(&0)
+        self.zeros + self.table.first().map_or(0, |&count| u64::from(count))
     }
 
     /// Values counted.
@@ -122,41 +126,30 @@ impl Histogram {
         zeros.into_iter().chain(self.recorded()).collect()
     }
 
-    #[inline(always)]
-    fn add(&mut self, value: u64, count: u64) {
-        self.add_to(class_of(value), count);
-    }
-
-    #[inline(always)]
-    fn add_to(&mut self, class: usize, count: u64) {
-        if let Some(counter) = self.table.get_mut(class) {
-            *counter += count;
-        } else {
-            self.add_first(class, count);
-        }
-    }
-
-    /// Values of a class that has no place in the table.
+    /// Values of a class that the table has no place for, or perhaps no room.
     #[cold]
     #[inline(never)]
-    fn add_first(&mut self, class: usize, count: u64) {
+    fn add_to(&mut self, class: usize, count: u64) {
         if class == 0 {
-            self.zeros += count;
+            self.zeros = self.zeros() + count;
+            self.table.iter_mut().take(1).for_each(|zeros| *zeros = 0);
             return;
         }
-        self.grow(class);
-        self.table[class] += count;
-    }
-
-    /// To the end of the octave: a few allocations in a histogram's life.
-    fn grow(&mut self, class: usize) {
-        let packed = std::mem::take(&mut self.packed);
-        let last = packed
-            .iter()
-            .fold(class, |last, &(class, _)| last.max(class as usize));
-        self.table.resize((last / HALF as usize + 1) * HALF as usize, 0);
-        for (class, count) in packed {
-            self.table[class as usize] += count;
+        if class >= self.table.len() {
+            // To the end of the octave: a few allocations in a histogram's life.
+            self.table.resize((class / HALF as usize + 1) * HALF as usize, 0);
+        }
+        let counter = &mut self.table[class];
+        let sum = u64::from(*counter) + count;
+        if let Ok(sum) = u16::try_from(sum) {
+            *counter = sum;
+            return;
+        }
+        *counter = 0;
+        let class = class as u32;
+        match self.apart.binary_search_by_key(&class, |&(class, _)| class) {
+            Ok(place) => self.apart[place].1 += sum,
+            Err(place) => self.apart.insert(place, (class, sum)),
         }
     }
 
@@ -167,9 +160,30 @@ impl Histogram {
 
     /// Classes beyond zero that have counts, ascending.
     fn classes(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let packed = self.packed.iter().map(|&(class, count)| (class as usize, count));
-        let table = self.table.iter().copied().enumerate().skip(1);
-        packed.chain(table.filter(|&(_, count)| count > 0))
+        let mut apart = self
+            .apart
+            .iter()
+            .map(|&(class, count)| (class as usize, count))
+            .peekable();
+        let table = self
+            .table
+            .iter()
+            .map(|&count| u64::from(count))
+            .enumerate()
+            .skip(1);
+        let mut table = table.filter(|&(_, count)| count > 0).peekable();
+        std::iter::from_fn(move || {
+            let Some(&(class, _)) = table.peek() else {
+                return apart.next();
+            };
+            if let Some(before) = apart.next_if(|&(other, _)| other < class) {
+                return Some(before);
+            }
+            let more = apart
+                .next_if(|&(other, _)| other == class)
+                .map_or(0, |(_, count)| count);
+            table.next().map(|(class, count)| (class, count + more))
+        })
     }
 }
 
@@ -202,7 +216,7 @@ impl From<Counts> for Histogram {
         Histogram {
             sum,
             table: Vec::new(),
-            packed: counts.iter().map(class).collect(),
+            apart: counts.iter().map(class).collect(),
             zeros,
             max,
         }
@@ -265,6 +279,23 @@ mod tests {
             (zeros.n(), zeros.mean(), zeros.quantile(1.0)),
             (1000, Some(0.0), Some(0))
         );
+    }
+
+    #[test]
+    fn a_class_has_room_for_more_than_its_place_in_the_table() {
+        let mut histogram = Histogram::new();
+        for turn in 0..200_000_u64 {
+            histogram.record(7 * (turn & 1));
+        }
+        let other = histogram.clone();
+        histogram.merge(&other);
+        histogram.record(3);
+        let counts = [(0, 200_000), (3, 1), (7, 200_000)];
+        assert_eq!(histogram.counts(), counts);
+        assert_eq!((histogram.n(), histogram.quantile(0.9)), (400_001, Some(7)));
+        histogram.pack();
+        histogram.record(7);
+        assert_eq!(histogram.counts(), [counts[0], counts[1], (7, 200_001)]);
     }
 
     proptest! {
