@@ -25,9 +25,14 @@ impl Draw {
     }
 }
 
-/// A queue that takes a word while it is empty.
-#[expect(clippy::box_collection, reason = "a word, not four, while it is empty")]
-pub(super) struct Queue<T>(Option<Box<VecDeque<T>>>);
+/// A queue that takes a word while it is empty, and little while it holds one.
+pub(super) struct Queue<T>(Option<Box<Held<T>>>);
+
+struct Held<T> {
+    first: T,
+    #[expect(clippy::box_collection, reason = "a word, not four, while it is empty")]
+    later: Option<Box<VecDeque<T>>>,
+}
 
 impl<T> Queue<T> {
     pub(super) const fn new() -> Queue<T> {
@@ -35,28 +40,39 @@ impl<T> Queue<T> {
     }
 
     pub(super) fn push_back(&mut self, value: T) {
-        self.0.get_or_insert_default().push_back(value);
+        match &mut self.0 {
+            Some(held) => held.later.get_or_insert_default().push_back(value),
+            None => {
+                let held = Held {
+                    first: value,
+                    later: None,
+                };
+                self.0 = Some(Box::new(held));
+            }
+        }
     }
 
     pub(super) fn pop_front(&mut self) -> Option<T> {
-        let queue = self.0.as_mut()?;
-        let value = queue.pop_front();
-        if queue.is_empty() {
-            self.0 = None; // idle for long, maybe
+        let held = self.0.as_mut()?;
+        match held.later.as_mut().and_then(|later| later.pop_front()) {
+            Some(next) => Some(std::mem::replace(&mut held.first, next)),
+            None => self.0.take().map(|held| held.first), // idle for long, maybe
         }
-        value
     }
 
     pub(super) fn front(&self) -> Option<&T> {
-        self.0.as_ref()?.front()
+        self.0.as_ref().map(|held| &held.first)
     }
 
     pub(super) fn front_mut(&mut self) -> Option<&mut T> {
-        self.0.as_mut()?.front_mut()
+        self.0.as_mut().map(|held| &mut held.first)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().flat_map(|queue| queue.iter())
+        let held = self.0.iter();
+        held.flat_map(|held| {
+            std::iter::once(&held.first).chain(held.later.iter().flat_map(|later| later.iter()))
+        })
     }
 
     pub(super) fn clear(&mut self) {
