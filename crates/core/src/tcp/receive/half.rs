@@ -564,6 +564,16 @@ impl Receive {
         })
     }
 
+    /// Octets of the SACK blocks that an acknowledgment reports, at most `most`; beside timestamps three fit (RFC 2018 3).
+    #[inline(never)]
+    pub(in crate::tcp) fn blocks_len(&self, sack: bool, timestamps: bool, most: u8) -> u32 {
+        let fit = usize::from(most).min(if timestamps { 3 } else { 4 });
+        match &self.beyond {
+            Some(beyond) if sack && self.has_blocks() => 4 + 8 * beyond.blocks(self.rcv_nxt).min(fit) as u32,
+            Some(_) | None => 0,
+        }
+    }
+
     /// Writes the SACK blocks of an acknowledgment and forgets the duplicate, which is reported once.
     #[inline(always)]
     pub(in crate::tcp) fn write_blocks(&mut self, irs: SeqNumber, most: u8, segment: &mut Segment) {

@@ -207,6 +207,16 @@ impl Beyond {
         }
     }
 
+    /// Blocks that the next acknowledgment reports, were there room for any number.
+    pub(in crate::tcp) fn blocks(&self, rcv_nxt: u64) -> usize {
+        let reported = || self.recent.iter().filter(|range| range.0 >= rcv_nxt);
+        let duplicate = self.duplicate.map_or(0, |(left, _)| {
+            let found = left < rcv_nxt || reported().any(|range| (range.0..range.1).contains(&left));
+            if found { 1 } else { 2 } // the block that it is in follows it
+        });
+        reported().count() + duplicate
+    }
+
     #[inline(always)]
     pub(in crate::tcp) fn write_blocks(
         &mut self,

@@ -1,7 +1,7 @@
 //! Segments out: what an established segment carries, data, acknowledgments, resets and keep-alive probes.
 //!
 //! **Source.** RFC 9293 3.1, 3.8.4, 3.10.7; RFC 7323 3.2; RFC 2018 3; RFC 3168 6.1; RFC 8257 3.
-//! **Deviations.** None known.
+//! **Deviations.** Linux makes full segments shorter while it has SACK blocks to report (`tcp_current_mss`); here they leave without them.
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
@@ -124,8 +124,8 @@ impl Connection {
     }
 
     /// An ACK at offset `seq` with everything an established segment carries, for a `payload` that leaves `room` bytes of the MSS.
-    /// Where SACK blocks do not fit beside it (RFC 6691 2: options and data together are no longer than the MSS), an acknowledgment of
-    /// its own brings them.
+    /// Where the SACK blocks that there are do not fit beside it (RFC 6691 2: options and data together are no longer than the MSS), an
+    /// acknowledgment of its own brings them.
     #[inline(always)]
     fn bare<const QUIET: bool>(
         &mut self,
@@ -172,7 +172,7 @@ impl Connection {
         }
         let mut unreported = false;
         if receive.has_disorder() {
-            if room < 4 + 8 * u32::from(shared.config.sack_blocks) {
+            if room < receive.blocks_len(shared.sack, shared.timestamps, shared.config.sack_blocks) {
                 let acking = &receive.acking;
                 unreported = acking.now || acking.waits || shared.timers.delays();
             } else {
@@ -180,7 +180,8 @@ impl Connection {
             }
         }
         if !QUIET && self.shared.accecn.is_some() {
-            self.shared.put_option(now, room, room == u32::MAX, segment);
+            let left = room.saturating_sub(u32::from(segment.overhead - overhead));
+            self.shared.put_option(now, left, room == u32::MAX, segment);
         }
         // It acknowledges all that came.
         let (shared, receive) = (&mut self.shared, &mut self.receive);
