@@ -239,7 +239,7 @@ impl Connection {
         if let Some(sender) = &self.sender {
             acks = sender.is_calm(shared);
             undo = acks && sender.recovery.may_undo(shared);
-            probed = sender.probes_window_soon();
+            probed = sender.probes_window_soon() || sender.expects_more();
         }
         let ends = shared.orphan || self.receive.fin_at != u64::MAX;
         let predicts = !(self.keep_alive || shared.ecn || probed || ends);

@@ -386,7 +386,8 @@ impl Connection {
         self.shared.timers.kind()
     }
 
-    /// Writes up to `wanted` bytes; returns how many were taken (bounded by the send buffer).
+    /// Writes up to `wanted` bytes; returns how many were taken (bounded by the send buffer). Of no bytes: the cork is taken out, if
+    /// `flags` says so.
     #[inline]
     pub fn write(&mut self, now: Instant, wanted: Bytes, flags: WriteFlags) -> Bytes {
         let established = self.state == State::Established;
@@ -414,9 +415,14 @@ impl Connection {
             if let Some(thin) = self.sender.as_mut().and_then(|sender| sender.thin.as_mut()) {
                 thin.on_write(1 + self.written);
             }
-        }
-        if let Some(sender) = &mut self.sender {
-            sender.hold_back(flags.more, flags.corked);
+            if let Some(sender) = &mut self.sender {
+                sender.hold_back(flags.more, flags.corked);
+                if flags.more {
+                    self.shared.fast = FastPath::NONE; // the next acknowledgment sends what is held back
+                }
+            }
+        } else if let Some(sender) = self.sender.as_mut().filter(|_| !flags.corked) {
+            sender.uncork();
         }
         self.checked(false);
         Bytes(taken)
@@ -440,7 +446,12 @@ impl Connection {
     pub fn set(&mut self, now: Instant, setting: Setting) {
         self.shared.fast = FastPath::NONE;
         match setting {
-            Setting::Nagle(on) => self.shared.nagle = on,
+            Setting::Nagle(on) => {
+                self.shared.nagle = on;
+                if let Some(sender) = self.sender.as_mut().filter(|_| !on) {
+                    sender.uncork();
+                }
+            }
             Setting::KeepAlive(on) => {
                 self.keep_alive = on;
                 if self.state != State::TimeWait {

@@ -364,7 +364,12 @@ impl Connection {
             return; // no timer waits for a window
         }
         let window_changed = self.update_window(segment, seq, ack);
+        // Linux: not data that comes as predicted (`tcp_rcv_established`).
+        let usual = segment.payload > 0 && seq == self.receive.rcv_nxt && !self.receive.has_disorder();
         let Some(sender) = &mut self.sender else { return };
+        if !PREDICTED && sender.expects_more() && (ack > sender.una || window_changed || !usual) {
+            sender.expect_no_more();
+        }
         sender.full_at = Instant::FAR_FUTURE;
         if self.shared.peer.edge() <= ack {
             sender.attempts.on_answer_with_shut_window(now);

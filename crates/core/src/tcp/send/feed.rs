@@ -18,11 +18,29 @@ impl Sender {
         self.end = end;
     }
 
-    /// The last write, perhaps an empty one, announced `more`, or the stream is `corked`: a partial segment waits.
+    /// A write announced `more`, or the stream is `corked`: a partial segment waits.
     #[inline]
     pub(in crate::tcp) fn hold_back(&mut self, more: bool, corked: bool) {
         self.unpushed = more;
-        self.more = more || corked;
+        self.more = more;
+        self.corked = corked;
+    }
+
+    /// What was written is held back no longer. It keeps its PSH, or has none (Linux `__tcp_sock_set_cork`, `__tcp_sock_set_nodelay`,
+    /// `tcp_send_fin`).
+    pub(in crate::tcp) fn uncork(&mut self) {
+        self.more = false;
+        self.corked = false;
+    }
+
+    /// Whether a write announced more, and nothing has sent what it held back.
+    pub(in crate::tcp) const fn expects_more(&self) -> bool {
+        self.more
+    }
+
+    /// `MSG_MORE` is of its own call: what arrives later sends what it held back (Linux `tcp_data_snd_check`).
+    pub(in crate::tcp) fn expect_no_more(&mut self) {
+        self.more = false;
     }
 
     /// What is written ends before offset `end`, and if it is `closed` a FIN follows: nothing is held back any more.
@@ -33,14 +51,8 @@ impl Sender {
             self.fin_apart = shared.config.lone_fin && self.unsent() > 0;
         }
         if closed && !self.fin_apart {
-            self.release();
+            self.uncork();
         }
-    }
-
-    /// Nothing is held back any more.
-    fn release(&mut self) {
-        self.more = false;
-        self.unpushed = false;
     }
 
     /// The writes before the FIN have sent what they could: the FIN goes along with the last of what still waits, and if
@@ -52,7 +64,7 @@ impl Sender {
         if self.unsent() == 0 {
             return None;
         }
-        self.release();
+        self.uncork();
         self.next::<false, false>(now, shared) // a small segment was held back, perhaps, and with FIN it is not
     }
 
@@ -122,7 +134,7 @@ impl Sender {
         let idle = self.una == self.nxt;
         let free = idle || !shared.nagle || (shared.config.nagle_minshall && self.small_end <= self.una);
         // (2); what more was written after is not held back (Linux `tcp_write_xmit`: `TCP_NAGLE_PUSH`).
-        let pushed = length == unsent && (AT_ONCE || !last || free && !self.more);
+        let pushed = length == unsent && (AT_ONCE || !last || free && !(self.more | self.corked));
         let half = length >= shared.peer.largest() / 2 && length == usable; // (3)
         let grouped = self.group_left > 0 && length == usable && free; // the end of a group (Linux `tcp_mss_split_point`)
         // The last segment is never held back (Linux `tcp_nagle_test`).

@@ -76,8 +76,10 @@ pub(in crate::tcp) struct Sender {
     /// When it surely waits for a longer group.
     #[serde(skip)]
     pub(super) wait: Wait,
-    /// More will be written at once: a partial segment waits.
+    /// More will be written at once: a partial segment waits for the next write or acknowledgment.
     pub(super) more: bool,
+    /// A partial segment waits until the cork is taken out.
+    pub(super) corked: bool,
     /// The end of what was written asks for no PSH.
     pub(super) unpushed: bool,
 }
@@ -132,6 +134,7 @@ impl Sender {
             group_left: 0,
             wait: Wait::default(),
             more: false,
+            corked: false,
             unpushed: false,
         }
     }
@@ -362,7 +365,8 @@ impl Sender {
         };
         let woken = core::mem::take(&mut self.sws_override);
         self.last_send = now;
-        let pushed = !FULL && seq + u64::from(len) >= self.end && !self.unpushed;
+        // Also what the timer of a shut window sends (Linux `tcp_write_wakeup`).
+        let pushed = !FULL && (woken || seq + u64::from(len) >= self.end && !self.unpushed);
         let mark = |on: bool, flag: u8| if on { flag } else { 0 };
         let flags = mark(fin, FIN) | mark(pushed, PUSH);
         self.board.push(Record::new(now, seq, len, flags));

@@ -76,10 +76,11 @@ impl Sender {
 
     /// The persist timer fired.
     pub(in crate::tcp) fn on_persist(&mut self, shared: &Shared) {
-        self.persist_backoff = (self.persist_backoff + 1).min(16);
         if shared.peer.edge() > self.nxt {
+            self.persist_backoff = 0; // data leaves, and is waited for as any other (Linux `tcp_send_probe0`)
             self.sws_override = true; // RFC 9293 3.8.6.2.1 (4)
         } else {
+            self.persist_backoff = (self.persist_backoff + 1).min(16);
             self.zero_probe_due = true;
         }
     }

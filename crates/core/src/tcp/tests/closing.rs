@@ -88,13 +88,11 @@ fn a_small_segment_that_nagle_or_cork_holds_takes_it_along_at_once() {
     assert_eq!(script.write_bytes(100), []);
     script.connection.shutdown(script.now, Half::Write);
     assert_eq!(leaves(&mut script), [(100, true, true)]);
-    for drained in [false, true] {
+    // What was written as a part of more has no PSH, with the FIN either.
+    for (drained, more) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut script = Script::open(&lone(), 10);
-        let corked = WriteFlags {
-            more: true,
-            ..WriteFlags::default()
-        };
-        script.connection.write(script.now, Bytes(1500), corked);
+        let flags = WriteFlags { more, corked: !more };
+        script.connection.write(script.now, Bytes(1500), flags);
         let mut sent = vec![];
         if drained {
             sent.extend(leaves(&mut script));
@@ -102,7 +100,7 @@ fn a_small_segment_that_nagle_or_cork_holds_takes_it_along_at_once() {
         }
         script.connection.shutdown(script.now, Half::Write);
         sent.extend(leaves(&mut script));
-        assert_eq!(sent, [FULL, (500, true, true)]);
+        assert_eq!(sent, [FULL, (500, !more, true)]);
     }
 }
 
