@@ -27,6 +27,11 @@ impl Sender {
             Some(self.transmit::<false, false>(now, shared, payload, fin))
         } else {
             let last = self.board.ring.len().checked_sub(1)?;
+            if self.may_resend(shared, last).is_none() {
+                let at = now + shared.rtt.rto(&shared.config.rto);
+                shared.arm(now, Timer::Rto, at); // Linux `tcp_send_loss_probe`: the timeout takes its place
+                return None;
+            }
             let episode = self.recovery.episode();
             let counted = self.board.ring[last].is(RETRANS);
             let sent = self.resend(now, shared, last); // whether it was lost, its acknowledgment says

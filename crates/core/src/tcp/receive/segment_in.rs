@@ -8,13 +8,13 @@
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
-use crate::tcp::ConnectionError;
 use crate::tcp::ack::state::LOOKED_UP;
+use crate::tcp::config::ZeroWindowProbe;
 use crate::tcp::fast::FastPath;
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::peer_window::WindowUpdate;
 use crate::tcp::state::types::CaState;
-use crate::tcp::{Accepted, Connection, Control, Event, State, UNUSUAL};
+use crate::tcp::{Accepted, Connection, ConnectionError, Control, Event, State, UNUSUAL};
 use crate::time::{Duration, Instant};
 
 impl Connection {
@@ -357,7 +357,9 @@ impl Connection {
         ack: u64,
     ) {
         if RECEIVES || self.sender.is_none() {
-            self.shared.peer.take(segment, self.shared.snd_scale, seq, ack);
+            let shared = &mut self.shared;
+            let keeps = || shared.config.zero_window_probe == ZeroWindowProbe::Empty;
+            shared.peer.take(segment, shared.snd_scale, seq, ack, keeps);
             if !PREDICTED && self.shared.accecn.is_some() {
                 self.shared.on_feedback(segment, 0, 0);
             }
@@ -426,8 +428,9 @@ impl Connection {
     #[inline(always)]
     fn update_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
         let shared = &mut self.shared;
-        let Some(WindowUpdate { changed, opened }) = shared.peer.take(segment, shared.snd_scale, seq, ack)
-        else {
+        let keeps = || shared.config.zero_window_probe == ZeroWindowProbe::Empty;
+        let update = shared.peer.take(segment, shared.snd_scale, seq, ack, keeps);
+        let Some(WindowUpdate { changed, opened }) = update else {
             return false;
         };
         if shared.timers.waits_for(crate::tcp::Timer::Persist)

@@ -293,7 +293,8 @@ impl Sender {
     fn next_lost(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         if let Some(index) = self.board.next_lost() {
             let weight = self.board.weight(self.board.ring[index].payload());
-            if self.recovery.is_forced() || self.in_flight(shared) + weight <= self.window(shared) {
+            let fits = self.recovery.is_forced() || self.in_flight(shared) + weight <= self.window(shared);
+            if fits && self.may_resend(shared, index).is_some() {
                 return self.retransmit(now, shared, index);
             }
         }
@@ -324,6 +325,7 @@ impl Sender {
             return None;
         }
         let chosen = self.recovery.last_resort(&mut self.board, self.una)?;
+        self.may_resend(shared, chosen.index)?;
         let sent = self.retransmit(now, shared, chosen.index);
         self.recovery.after_last_resort(chosen);
         sent
@@ -429,8 +431,9 @@ impl Sender {
         shared: &mut Shared,
         index: usize,
     ) -> Option<Outgoing> {
-        if self.board.ring.get(index)?.len > shared.mss {
-            self.board.split(index, shared.mss);
+        let most = self.may_resend(shared, index)?;
+        if self.board.ring.get(index)?.len > most {
+            self.board.split(index, most);
         } else if shared.config.collapse_retransmissions {
             self.board.join(index, shared.mss, shared.peer.edge());
         }

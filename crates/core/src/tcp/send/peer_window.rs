@@ -5,7 +5,8 @@
 //! not if data beyond a hole came before it; and a peer whose memory is full (ours or Linux's) takes its window back, so that the sequence
 //! number of its own acknowledgments falls behind that data (`tcp_acceptable_seq`): both ends then waited for ever.
 //! Where nothing new is acknowledged the RFC's rule stands, as in Linux: a window that such a peer opens while all data is acknowledged is heard
-//! of when its sequence numbers have caught up.
+//! of when its sequence numbers have caught up. In the profiles of Linux a segment that repeats sequence and acknowledgment number of the last
+//! and offers less, but not nothing, brings no window; kernels before 6.6 did not take a window of zero from it, either.
 
 use crate::packet::Segment;
 use serde::{Deserialize, Serialize};
@@ -72,7 +73,13 @@ impl PeerWindow {
         seq > self.wl1 || seq == self.wl1 && (window == 0 || una + window > self.edge)
     }
 
-    /// Takes SND.WND from a segment at offset `seq` that acknowledges up to `ack`; `None`: an older segment.
+    /// Whether a segment that acknowledges up to `ack` offers less than the last one did, but not nothing.
+    fn offers_less(&self, segment: &Segment, scale: u8, ack: u64) -> bool {
+        segment.window > 0 && ack + (u64::from(segment.window) << scale) < self.edge
+    }
+
+    /// Takes SND.WND from a segment at offset `seq` that acknowledges up to `ack`; `None`: an older segment, or a repeated one that offers
+    /// less and not nothing, where that is not taken (`keeps`).
     #[inline(always)]
     pub(in crate::tcp) fn take(
         &mut self,
@@ -80,8 +87,12 @@ impl PeerWindow {
         scale: u8,
         seq: u64,
         ack: u64,
+        keeps: impl FnOnce() -> bool,
     ) -> Option<WindowUpdate> {
-        if ack <= self.wl2 && (self.wl1 > seq || (self.wl1 == seq && self.wl2 > ack)) {
+        if ack <= self.wl2
+            && (self.wl1 > seq
+                || self.wl1 == seq && (self.wl2 > ack || self.offers_less(segment, scale, ack) && keeps()))
+        {
             return None;
         }
         let window = u64::from(segment.window) << scale;
@@ -109,7 +120,27 @@ mod tests {
             window: bytes,
             ..Segment::default()
         };
-        peer.take(&segment, 0, seq, ack).map(|_| peer.edge())
+        peer.take(&segment, 0, seq, ack, || false).map(|_| peer.edge())
+    }
+
+    #[test]
+    fn a_repeated_acknowledgment_with_a_smaller_window_is_news_for_the_rfc_alone() {
+        for keeps in [false, true] {
+            let mut peer = PeerWindow::of_syn(1000, true);
+            let mut take = |seq, ack, window| {
+                let segment = Segment {
+                    window,
+                    ..Segment::default()
+                };
+                peer.take(&segment, 0, seq, ack, || keeps).map(|_| peer.edge())
+            };
+            assert_eq!(take(101, 501, 1000), Some(1501));
+            assert_eq!(take(101, 501, 999), (!keeps).then_some(1500)); // RFC 9293 3.10.7.4: SND.WL1 = SEG.SEQ, SND.WL2 =< SEG.ACK
+            assert_eq!(take(101, 501, 1001), Some(1502));
+            assert_eq!(take(101, 501, 0), Some(501));
+            assert_eq!(take(102, 501, 900), Some(1401), "a later segment");
+            assert_eq!(take(102, 601, 100), Some(701), "new data acknowledged");
+        }
     }
 
     #[test]

@@ -52,6 +52,16 @@ impl Sender {
         })
     }
 
+    /// Bytes of record `index` that the peer's window lets leave again. The first record always may, whole where the window is shut: it is
+    /// what asks for the window (RFC 9293 3.8.6, SHLD-15, SHLD-16; Linux `__tcp_retransmit_skb`).
+    pub(in crate::tcp) fn may_resend(&self, shared: &Shared, index: usize) -> Option<u32> {
+        let seq = self.board.ring.get(index)?.seq;
+        match shared.peer.edge().saturating_sub(seq) {
+            0 => (seq == self.una).then_some(shared.mss),
+            room => Some(room.min(u64::from(shared.mss)) as u32),
+        }
+    }
+
     /// Whether the octet of a zero-window probe is out.
     #[inline(always)]
     pub(in crate::tcp) const fn is_probing_window(&self) -> bool {
