@@ -108,10 +108,17 @@ impl Sender {
         }
     }
 
-    /// The peer answered; if its window `opened`, probing starts anew next time. Linux counts the next interval from the answer
-    /// (`tcp_ack_probe`).
+    /// The peer answered; if its window `opened`, probing starts anew next time. Linux counts the next interval from the answer, and starts
+    /// anew where the window has room for the next segment (`tcp_ack_probe`).
     pub(in crate::tcp) fn on_window_answer(&mut self, shared: &mut Shared, opened: bool) {
-        if opened || shared.config.zero_window_probe == ZeroWindowProbe::Empty {
+        let as_linux = shared.config.zero_window_probe == ZeroWindowProbe::Empty;
+        let next = self.unsent().clamp(1, u64::from(shared.mss));
+        let opened = if as_linux {
+            self.nxt + next <= shared.peer.edge()
+        } else {
+            opened
+        };
+        if opened || as_linux {
             shared.timers.disarm();
         }
         if opened {
