@@ -214,6 +214,17 @@ impl Recovery {
         self.frto_new > 0
     }
 
+    /// Whether F-RTO is about to send new data, of which nothing has left.
+    pub(in crate::tcp) const fn frto_begins(&self) -> bool {
+        self.frto_new == FRTO_NEW
+    }
+
+    /// Nothing new can be sent that would show whether the timeout was spurious: what is lost is sent again.
+    pub(in crate::tcp) fn end_frto(&mut self) {
+        (self.frto, self.frto_new) = (0, 0);
+        self.hold = false;
+    }
+
     /// Whether the probe timer was set at this moment for several segments: then it need not be set again.
     #[inline(always)]
     pub(in crate::tcp) fn probe_set_at(&self, now: Instant) -> bool {
@@ -339,6 +350,9 @@ impl Recovery {
         );
     }
 }
+
+/// New segments that F-RTO sends (RFC 5682 3.1 step 2b).
+pub(super) const FRTO_NEW: u8 = 2;
 
 /// Value of `AGENT`: whether ns-2's agent takes the place of RFC 6675 is looked up at run time.
 pub(in crate::tcp) const LOOKED_UP: u8 = 0;

@@ -21,7 +21,7 @@ use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::scoreboard::Scoreboard;
-use crate::tcp::ack::state::{Episode, Recovery};
+use crate::tcp::ack::state::{Episode, FRTO_NEW, Recovery};
 use crate::tcp::config::TimeoutRules;
 use crate::tcp::state::lazy::Lazy;
 use crate::tcp::state::types::CaState;
@@ -138,7 +138,7 @@ impl Recovery {
                 // Step 2b: the retransmission, or the original, was acknowledged: try new data.
                 if whole && more {
                     self.frto = 2;
-                    self.frto_new = 2;
+                    self.frto_new = FRTO_NEW;
                     self.hold = true; // new data leaves in place of retransmissions
                 } else {
                     self.frto = 0;

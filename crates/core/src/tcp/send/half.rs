@@ -220,6 +220,13 @@ impl Sender {
                 }
                 return sent;
             }
+            if self.recovery.frto_begins() && shared.config.timeout_rules == TimeoutRules::Linux {
+                let fits =
+                    |(payload, _)| self.in_flight(shared) + self.board.weight(payload) <= self.window(shared);
+                if !self.new_length_if::<true>(shared).is_some_and(fits) {
+                    self.recovery.end_frto(); // Linux `tcp_xmit_recovery`
+                }
+            }
             if self.board.marks.to_retransmit > 0
                 && !(self.recovery.is_holding()
                     || self.has_resent_enough(shared)
