@@ -105,7 +105,8 @@ impl Connection {
             return (self.received(), self.received());
         }
         let shared = &mut self.shared;
-        if !ANSWERED && shared.timestamps && self.receive.room.is_some() {
+        let echoes = shared.timestamps && (PREDICTED || segment.flags.contains(Flags::TIMESTAMPS));
+        if !ANSWERED && echoes && self.receive.room.is_some() {
             let elapsed = || shared.timestamp(now).wrapping_sub(segment.tsecr);
             self.receive.on_echo(segment.tsecr, elapsed, segment.payload);
         }

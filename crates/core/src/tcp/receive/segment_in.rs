@@ -2,9 +2,10 @@
 //!
 //! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
 //! **Deviations.** A reset in TIME-WAIT is ignored (RFC 1337 F1). A segment without timestamps where they were negotiated is
-//! dropped, as RFC 7323 3.2 recommends; Linux accepts it. Where the window follows memory as in Linux (`receive_memory`), so does PAWS:
-//! one tick passes, an overtaken duplicate acknowledgment is taken, and an older bare one is not answered (`tcp_disordered_ack_check`).
-//! What PAWS refuses is reported as a duplicate in every profile (RFC 2883 4; Linux `tcp_send_dupack`).
+//! dropped, as RFC 7323 3.2 recommends. Where the window follows memory as in Linux (`receive_memory`), so does PAWS: a segment without
+//! timestamps passes (`tcp_validate_incoming`), one tick passes, an overtaken duplicate acknowledgment is taken, and an older bare one is
+//! not answered (`tcp_disordered_ack_check`). What PAWS refuses is reported as a duplicate in every profile (RFC 2883 4; Linux
+//! `tcp_send_dupack`).
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
@@ -80,11 +81,12 @@ impl Connection {
         };
         let reset = !PREDICTED && segment.flags.contains(Flags::RST);
         if shared.timestamps && !reset {
-            if !PREDICTED && !segment.flags.contains(Flags::TIMESTAMPS) {
+            let stamped = PREDICTED || segment.flags.contains(Flags::TIMESTAMPS);
+            if !stamped && self.receive.room.is_none() {
                 return self.nothing(); // RFC 7323 3.2
             }
             let age = shared.ts_recent.wrapping_sub(segment.tsval) as i32;
-            if age > 0 && !self.takes_older(segment, seq, age) {
+            if age > 0 && stamped && !self.takes_older(segment, seq, age) {
                 // RFC 7323 5.3 R1: PAWS. An original that comes after its retransmission is a duplicate, too (Linux `tcp_send_dupack`).
                 let old = self
                     .receive
@@ -138,6 +140,7 @@ impl Connection {
         }
         let shared = &mut self.shared;
         if shared.timestamps
+            && (PREDICTED || segment.flags.contains(Flags::TIMESTAMPS))
             && seq <= shared.last_ack_sent as i64
             && segment.tsval.wrapping_sub(shared.ts_recent) as i32 >= 0
         {
