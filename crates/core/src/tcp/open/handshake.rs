@@ -227,6 +227,8 @@ impl Connection {
         shared.timers.disarm();
         if self.syn_sent_at == Instant::FAR_FUTURE {
             // The SYN-ACK was a cookie: when it left is not known.
+        } else if ack > 1 && self.passive {
+            // Data of a Fast Open server is acknowledged, too, and gives the sample: it left later (Linux `tcp_synack_rtt_meas`).
         } else if shared.syn_lost == 0 {
             shared.sample(now, now.since(self.syn_sent_at), false);
         } else if shared.timestamps && segment.tsecr != 0 {
