@@ -235,14 +235,14 @@ impl Connection {
         if self.state != State::Established || !shared.predict {
             return FastPath::NONE;
         }
-        let (mut acks, mut undo, mut probed) = (true, false, false);
+        let (mut acks, mut undo, mut watched) = (true, false, false);
         if let Some(sender) = &self.sender {
             acks = sender.is_calm(shared);
             undo = acks && sender.recovery.may_undo(shared);
-            probed = sender.probes_window_soon() || sender.expects_more();
+            watched = sender.watches_arrivals();
         }
         let ends = shared.orphan || self.receive.fin_at != u64::MAX;
-        let predicts = !(self.keep_alive || shared.ecn || probed || ends);
+        let predicts = !(self.keep_alive || shared.ecn || watched || ends);
         let silent =
             self.control == Control::None && !self.keep_alive_due && !shared.ecn && shared.cold.is_none();
         let config = &shared.config;

@@ -34,6 +34,7 @@ impl Sender {
     }
 
     /// Whether a write announced more, and nothing has sent what it held back.
+    #[inline(always)]
     pub(in crate::tcp) const fn expects_more(&self) -> bool {
         self.more
     }

@@ -74,6 +74,7 @@ impl PeerWindow {
     }
 
     /// Whether a segment that acknowledges up to `ack` offers less than the last one did, but not nothing.
+    #[inline(always)]
     fn offers_less(&self, segment: &Segment, scale: u8, ack: u64) -> bool {
         segment.window > 0 && ack + (u64::from(segment.window) << scale) < self.edge
     }

@@ -54,8 +54,17 @@ impl Sender {
 
     /// Bytes of record `index` that the peer's window lets leave again. The first record always may, whole where the window is shut: it is
     /// what asks for the window (RFC 9293 3.8.6, SHLD-15, SHLD-16; Linux `__tcp_retransmit_skb`).
+    #[inline(always)]
     pub(in crate::tcp) fn may_resend(&self, shared: &Shared, index: usize) -> Option<u32> {
-        let seq = self.board.ring.get(index)?.seq;
+        let record = self.board.ring.get(index)?;
+        if record.end() <= shared.peer.edge() {
+            return Some(shared.mss);
+        }
+        self.fits_shrunk_window(shared, record.seq)
+    }
+
+    #[cold]
+    fn fits_shrunk_window(&self, shared: &Shared, seq: u64) -> Option<u32> {
         match shared.peer.edge().saturating_sub(seq) {
             0 => (seq == self.una).then_some(shared.mss),
             room => Some(room.min(u64::from(shared.mss)) as u32),
@@ -74,9 +83,11 @@ impl Sender {
         self.probe_due | self.zero_probe_due
     }
 
-    /// Whether the octet of a zero-window probe is out, or leaves next.
-    pub(in crate::tcp) const fn probes_window_soon(&self) -> bool {
-        self.zero_probe_out || self.zero_probe_due
+    /// Whether what arrives next is looked at for more than it acknowledges: the octet of a zero-window probe is out or leaves next, or
+    /// what a write held back leaves.
+    #[inline(always)]
+    pub(in crate::tcp) const fn watches_arrivals(&self) -> bool {
+        self.zero_probe_out | self.zero_probe_due | self.more
     }
 
     /// Zero-window probes since the window shut.

@@ -172,7 +172,8 @@ impl Connection {
         }
         let mut unreported = false;
         if receive.has_disorder() {
-            if room < receive.blocks_len(shared.sack, shared.timestamps, shared.config.sack_blocks) {
+            let most = shared.config.sack_blocks;
+            if room < MOST_BLOCKS && room < receive.blocks_len(shared.sack, shared.timestamps, most) {
                 let acking = &receive.acking;
                 unreported = acking.now || acking.waits || shared.timers.delays();
             } else {
@@ -191,3 +192,6 @@ impl Connection {
         receive.acking.now |= unreported;
     }
 }
+
+/// Octets of as many SACK blocks as any segment holds, padding included.
+const MOST_BLOCKS: u32 = 4 + 4 * 8;
