@@ -13,7 +13,7 @@
 //! **Deviations.** Without the policer detection of Linux (`lt_bw`). What is in flight counts as it is, where Linux asks what will be
 //! when the next segment leaves (`bbr_packets_in_net_at_edt`). Delayed ACKs may measure the smallest RTT; every restart from idle time counts, whoever was the limit; the ten round trips are exact, where Linux keeps
 //! three samples (`minmax`). The first window leaves unpaced: the rate is not
-//! known before an RTT. A timeout restores the window when the data before it is acknowledged, as recovery does. ProbeRTT ends at the end of its 200 ms, the draft's after it. The endpoint lets segments leave one by one; the draft hands them down in quanta.
+//! known before an RTT. A timeout restores the window when the data before it is acknowledged, as recovery does. ProbeRTT ends at the end of its 200 ms, the draft's after it.
 //! **Parameters.** `startup_gain`, `window_gain`, `probe_rtt`: the draft's values; `linux`: on, since this is what hosts run.
 
 use super::path::{AckEpoch, FullPipe, as_rate, of_model, rate_of};
@@ -230,6 +230,21 @@ impl Model {
         let bytes = ((self.pacing / 1024.0) as u64).min((64 << 10) - 1 - 320);
         let least = if self.pacing < 1_200_000.0 / 8.0 { 1 } else { 2 };
         (bytes / self.units.mss().0).max(least).min(0x7f)
+    }
+
+    /// Bytes that leave at once. The draft has a segment below 1.2 Mbit/s, two below 24 Mbit/s, and else a millisecond of the rate, 64 kB
+    /// at most (4.2.2).
+    fn send_quantum(&self) -> u64 {
+        let mss = self.units.mss().0;
+        if self.linux {
+            self.quantum() * mss
+        } else if self.pacing < 1_200_000.0 / 8.0 {
+            mss
+        } else if self.pacing < 24_000_000.0 / 8.0 {
+            2 * mss
+        } else {
+            ((self.pacing * 1e-3) as u64).min(64_000)
+        }
     }
 
     /// Forgets the rates of ten rounds ago and earlier, as a rate of this round is taken.

@@ -332,10 +332,15 @@ impl Model {
         (gain * rate * self.min_rtt.as_secs_f64()) as u64
     }
 
+    /// 5.6.3: a millisecond of the rate, 64 KiB at most, two segments at least.
+    fn send_quantum(&self) -> u64 {
+        let mss = self.units.mss().0;
+        ((self.pacing * 1e-3) as u64).clamp(2 * mss, (64 << 10).max(2 * mss))
+    }
+
     fn quantized(&self, amount: u64) -> u64 {
         let mss = self.units.mss().0;
-        let quantum = ((self.pacing * 1e-3) as u64).clamp(2 * mss, (64 << 10).max(2 * mss));
-        let mut amount = amount.max(3 * quantum).max(self.floor());
+        let mut amount = amount.max(3 * self.send_quantum()).max(self.floor());
         if self.state == State::Up {
             amount = amount.saturating_add(2 * mss);
         }

@@ -93,6 +93,10 @@ pub trait CongestionController {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
+    /// What leaves at once where it is paced at a rate of its own, bytes; less than two segments: one by one.
+    fn send_quantum(&self) -> Bytes {
+        Bytes::ZERO
+    }
     /// Whether it needs [`RateSample`]s, and sets a pacing rate.
     fn uses_rates(&self) -> bool {
         false
@@ -474,6 +478,7 @@ registry! {
         fn window(&self)() -> Bytes;
         fn ssthresh(&self)() -> Bytes;
         fn pacing_rate(&self)() -> Option<Rate>;
+        fn send_quantum(&self)() -> Bytes;
         fn uses_rates(&self)() -> bool;
         fn uses_sent(&self)() -> bool;
         fn is_milder_on_marks(&self)() -> bool;

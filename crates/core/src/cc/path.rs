@@ -30,6 +30,10 @@ macro_rules! of_model {
             (self.0.pacing > 0.0).then(|| as_rate(self.0.pacing))
         }
 
+        fn send_quantum(&self) -> Bytes {
+            Bytes(self.0.send_quantum())
+        }
+
         fn uses_rates(&self) -> bool {
             true
         }

@@ -2,11 +2,14 @@
 //!
 //! Pacing lets a segment go every SRTT / window, divided by a factor: each window is spread over a round trip. Linux's form runs
 //! ahead of the window: twice as fast in slow start, 1.2 times after it. The first window alone is
-//! [spread](crate::tcp::send::spreading). A controller that computes a rate of its own is paced by it.
+//! [spread](crate::tcp::send::spreading). A controller that computes a rate of its own is paced by it, and may send several segments at once
+//! (`send_quantum`), as Linux hands them down (`tcp_tso_autosize`).
 //!
 //! **Source.** Aggarwal, Savage and Anderson, INFOCOM 2000; Linux `tcp_update_pacing_rate`, `tcp_update_skb_after_send`;
 //! RFC 7661 4.4.3 (pacing in the non-validated phase).
-//! **Deviations.** A gap follows each segment; Linux lets two segments or a millisecond of the rate go as one.
+//! **Deviations.** Where the rate follows the window, a gap follows each segment; Linux lets two segments or a millisecond of the rate go as
+//! one, and more towards a near peer (`tcp_tso_rtt_log`). After a pause it shortens the next gap by half at most; here by nothing, or where
+//! segments leave one by one by a millisecond.
 
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
@@ -25,6 +28,8 @@ struct Pace {
     gap: Duration,
     /// Segments that may leave together after a pause.
     quantum: u64,
+    /// Segments that leave together, with the gaps of all of them behind the last.
+    group: u64,
 }
 
 impl Sender {
@@ -68,6 +73,9 @@ impl Sender {
                 return spread.held_until(now);
             }
         }
+        if tempo.is_in_group(now) {
+            return None;
+        }
         let next_at = tempo.next_at;
         (next_at > now && self.pace(now, shared).is_some()).then_some(next_at)
     }
@@ -90,9 +98,12 @@ impl Sender {
             if rate == Rate::UNLIMITED || rate.bps() == 0 {
                 return None;
             }
+            let group = self.cc.send_quantum().get() / mss.max(1);
             return Some(Pace {
                 gap: rate.time_for(Bytes(mss)),
-                quantum: burst(rate, mss),
+                // Who hands segments down in groups saves up no more than a group.
+                quantum: if group < 2 { burst(rate, mss) } else { 1 },
+                group,
             });
         }
         let srtt = shared.rtt.srtt()?;
@@ -106,6 +117,7 @@ impl Sender {
             return Some(Pace {
                 gap: srtt.mul_div(mss, per_rtt),
                 quantum: NONVALIDATED_QUANTUM,
+                group: 1,
             });
         }
         match shared.config.pacing {
@@ -113,6 +125,7 @@ impl Sender {
             Pacing::Full => Some(Pace {
                 gap: srtt.mul_div(mss, window),
                 quantum: 1,
+                group: 1,
             }),
             Pacing::Linux => {
                 if shared.stats.segments_sent < UNPACED {
@@ -123,6 +136,7 @@ impl Sender {
                 Some(Pace {
                     gap: srtt.mul_div(mss * 100, window.max(self.board.out) * percent),
                     quantum: 1,
+                    group: 1,
                 })
             }
         }
@@ -144,6 +158,7 @@ impl Sender {
             let credit = pace.gap.saturating_mul(pace.quantum.saturating_sub(1));
             let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(credit.as_nanos()));
             tempo.next_at = tempo.next_at.max(earliest) + pace.gap.mul_div(weight, mss.max(1));
+            tempo.count_in_group(now, pace.group);
         }
         if let Some(spread) = &mut tempo.spread
             && new

@@ -15,6 +15,8 @@ use alloc::boxed::Box;
 pub(in crate::tcp) struct Tempo {
     /// When the next segment is due, were it not for the quantum.
     pub(super) next_at: Instant,
+    /// When the group of segments began that leave together, and how many of it are left.
+    group: (Instant, u64),
     pub(super) spread: Option<Spread>,
     /// Looks for the rate of the bottleneck.
     pub(super) train: Option<Train>,
@@ -38,6 +40,7 @@ impl Tempo {
         needed.then(|| {
             Box::new(Tempo {
                 next_at: Instant::ZERO,
+                group: (Instant::ZERO, 0),
                 spread,
                 train,
                 validation,
@@ -45,6 +48,19 @@ impl Tempo {
                 unreported: 0,
             })
         })
+    }
+
+    /// Whether a group is under way whose segments leave together.
+    pub(super) fn is_in_group(&self, now: Instant) -> bool {
+        self.group.1 > 0 && self.group.0 == now
+    }
+
+    /// A segment left, of a group under way or as the first of one of `most`.
+    pub(super) fn count_in_group(&mut self, now: Instant, most: u64) {
+        self.group = match self.group {
+            (began, left @ 1..) if began == now => (now, left - 1),
+            _ => (now, most.saturating_sub(1)),
+        };
     }
 
     /// New-CWV, if it validates the window.

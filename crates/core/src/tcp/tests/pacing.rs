@@ -276,6 +276,8 @@ struct Course {
     wait_ms: f64,
     /// Longest wait of all, ms.
     longest_ms: f64,
+    /// How many segments left at one time, and how often.
+    groups: std::collections::BTreeMap<usize, usize>,
 }
 
 /// With SACK and no loss, or without it where every `lost`th of the segments sent is lost.
@@ -291,8 +293,10 @@ fn course(name: &'static str, lost: Option<u32>) -> Course {
     let mut flying: alloc::collections::VecDeque<(Instant, u32)> = alloc::collections::VecDeque::new();
     let (mut waits, mut delivered, mut longest) = (Vec::new(), 0_u64, Duration::ZERO);
     let half = T0 + Duration::from_secs(16);
+    let mut groups = std::collections::BTreeMap::new();
     while now < T0 + Duration::from_secs(20) {
         connection.write(now, Bytes(1_000_000), WriteFlags::default());
+        let before = sent;
         while let Some(transmit) = connection.poll_transmit(now) {
             sent += 1;
             let number = transmit.segment.seq.distance(ISS_A + 1) as u32 / MSS;
@@ -305,6 +309,9 @@ fn course(name: &'static str, lost: Option<u32>) -> Course {
             if lost.is_none_or(|lost| sent % lost != 0) {
                 flying.push_back((free + Duration::from_millis(40), number));
             }
+        }
+        if now >= half && sent > before {
+            *groups.entry((sent - before) as usize).or_default() += 1;
         }
         let timer = connection.poll_timeout().expect("it sends");
         let back = flying.front().map_or(Instant::FAR_FUTURE, |ack| ack.0);
@@ -332,6 +339,19 @@ fn course(name: &'static str, lost: Option<u32>) -> Course {
         used: delivered as f64 / 5000.0,
         wait_ms: waits.iter().sum::<f64>() / waits.len().max(1) as f64,
         longest_ms: longest.as_secs_f64() * 1e3,
+        groups,
+    }
+}
+
+/// At 10 Mbit/s a millisecond holds one segment of 1000 bytes: two leave together (Linux `bbr_min_tso_segs`; draft-ietf-ccwg-bbr-04 5.6.3).
+#[test]
+fn models_of_the_path_send_in_pairs() {
+    for name in ["bbr", "bbr3"] {
+        let groups = course(name, None).groups;
+        std::eprintln!("{name}: {groups:?}");
+        let (pairs, all) = (groups[&2], groups.values().sum::<usize>());
+        assert!(pairs * 10 >= all * 9, "{name}: {groups:?}");
+        assert!(groups.keys().all(|count| *count <= 2), "{name}: {groups:?}");
     }
 }
 

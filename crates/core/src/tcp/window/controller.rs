@@ -98,6 +98,11 @@ impl Controller {
         self.any.pacing_rate()
     }
 
+    /// What leaves at once at that rate.
+    pub(in crate::tcp) fn send_quantum(&self) -> Bytes {
+        self.any.send_quantum()
+    }
+
     /// Data leaves while nothing is in flight.
     pub(in crate::tcp) fn on_restart(&mut self, now: Instant, idle: Duration) {
         self.any.on_restart(now, idle);
