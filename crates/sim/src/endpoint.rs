@@ -33,6 +33,7 @@ mod interface;
 mod over;
 mod relay;
 
+pub(crate) use ahead::EXTRAORDINARY;
 use end::{Application, End, Part};
 pub(crate) use group::{Group, Route};
 pub(crate) use hosts::{Applications, Hosts};

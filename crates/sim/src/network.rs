@@ -89,11 +89,15 @@ pub(crate) struct Network {
     pub(crate) gathers: bool,
     /// What [`Network::pass`] has found for endpoints while ends are gathered, in order.
     pub(crate) due: Vec<Due>,
+    /// What of it comes later while it is put in another order.
+    pub(crate) later: Vec<Due>,
     /// The notices among it.
     pub(crate) fates: Vec<Notice>,
     /// Where there are many links, what is on its way over FIFO links stands here and not on their wires, but for what hosts may take
     /// ahead of time.
     calendar: Option<Box<Calendar<InFlight>>>,
+    /// Of what stands there so much was looked at, from the first on.
+    looked_at: usize,
     /// What comes to endpoints is gathered, and hosts take nothing ahead of time: see [`Network::gather_ends`].
     gathers_ends: bool,
     /// What comes off a wire, because its host did not take it ahead of time, is gathered.
@@ -266,8 +270,10 @@ impl Network {
             batch: vec![PacketOnWire::default(); LARGEST_BATCH],
             gathers: false,
             due: Vec::new(),
+            later: Vec::new(),
             fates: Vec::new(),
             calendar: None,
+            looked_at: 0,
             gathers_ends: false,
             gathers_wires: false,
             entered: Vec::new(),

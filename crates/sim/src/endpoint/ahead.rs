@@ -324,4 +324,4 @@ fn leave<O: Observer>(
 const TOGETHER: usize = 16;
 
 /// What an ordinary segment does not carry.
-const EXTRAORDINARY: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0);
+pub(crate) const EXTRAORDINARY: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0);
