@@ -7,7 +7,8 @@
 //! after the end of the run is none: TIME-WAIT takes longer than many runs.
 //!
 //! An end whose timer event finds that there is nothing to wait for any more has been silent for as long as a timeout: it
-//! and its peer are packed until somebody writes or a segment comes. Results do not depend on it.
+//! and its peer are packed until somebody writes or a segment comes. Where there are very many conversations, those whose SYN was lost
+//! are packed until its timer fires. Results do not depend on it.
 
 use crate::event::EventKey;
 use crate::network::Mode;
@@ -502,6 +503,10 @@ impl<O: Observer> Hosts<'_, O> {
             return;
         }
         end.timer_at = Instant::FAR_FUTURE;
+        if end.resting.is_some() && end.deadline <= now {
+            self.wake(index, side);
+        }
+        let end = &mut self.slots[index as usize].ends[side];
         let Some(connection) = &mut end.connection else {
             let deadline = end.deadline;
             if deadline > now {
@@ -541,6 +546,20 @@ impl<O: Observer> Hosts<'_, O> {
         }
     }
 
+    /// Nothing of a conversation is in the network: where there are very many, those are packed whose SYN was lost.
+    #[cold]
+    fn pack(&mut self, index: u32) {
+        if self.slots.len() - self.free.len() < MANY_OPEN || !self.network.gathers {
+            return;
+        }
+        let slot = &mut self.slots[index as usize];
+        if slot.partner == index {
+            for end in slot.ends.iter_mut().filter(|end| end.grouper.is_none()) {
+                end.pack(&mut self.models);
+            }
+        }
+    }
+
     /// Makes sure that the connection of an end, if it has one, is there.
     #[inline]
     pub(crate) fn wake(&mut self, index: u32, side: usize) {
@@ -566,6 +585,9 @@ fn tell_path(
         connection.set(now, Setting::Path(told));
     }
 }
+
+/// From so many open conversations on those are packed that wait for a SYN's timer.
+const MANY_OPEN: usize = 16_384;
 
 /// No conversation, no record.
 pub(crate) const NONE: u32 = u32::MAX;

@@ -187,7 +187,7 @@ impl Dialogue {
         interrupted.is_some()
     }
 
-    /// What the connection did since its last complete message belongs to the one on its way.
+    /// What the connection did since its last complete message belongs to the one on its way. The run is over.
     pub(super) fn finish<O: Observer>(&self, hosts: &mut Hosts<'_, O>) {
         let Some(message) = self.messages.front() else {
             return;
@@ -201,5 +201,6 @@ impl Dialogue {
             let record = &mut hosts.groups[group].records[message.record as usize];
             add_unfinished(record, &counted, &self.counted.stats());
         }
+        hosts.slots[self.slot as usize].ends[0].connection = None; // many may have been packed
     }
 }

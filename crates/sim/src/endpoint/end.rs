@@ -8,7 +8,7 @@ use crate::spec::NodeId;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::superpacket::group::Grouper;
 use fleetfoot_core::tcp::{
-    Config, Connection, Event, EventKinds, Half, Models, Setting, StoredConnection, WriteFlags,
+    Config, Connection, Event, EventKinds, Half, Models, StoredConnection, WriteFlags,
 };
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -179,7 +179,7 @@ impl End {
     pub(crate) fn is_idle(&self) -> bool {
         self.closed
             || self.to_write == 0
-                && (self.resting.is_some()
+                && (self.resting.is_some() && !self.is_armed()
                     || self
                         .connection
                         .as_ref()
@@ -188,12 +188,19 @@ impl End {
 
     /// Whether no timer does anything at this end before `end`, after which nothing happens.
     pub(super) fn is_quiet_until(&self, end: Instant) -> bool {
-        self.connection.is_some() && self.to_write == 0 && self.deadline > end
+        (self.connection.is_some() || self.resting.is_some()) && self.to_write == 0 && self.deadline > end
     }
 
     /// Packs the connection if nothing is going on.
     pub(super) fn rest(&mut self, models: &mut Models) {
-        if self.to_write > 0 || self.closing || self.closed || self.is_armed() {
+        if self.to_write == 0 && !self.closing && !self.is_armed() {
+            self.pack(models);
+        }
+    }
+
+    /// Packs the connection if nothing but a timer is awaited.
+    pub(super) fn pack(&mut self, models: &mut Models) {
+        if self.closed {
             return;
         }
         if let Some(connection) = &mut self.connection
@@ -207,9 +214,7 @@ impl End {
     /// Unpacks the connection if it rests, on a host whose timer ticks stand at `ticks`.
     pub(super) fn wake(&mut self, models: &Models, config: &Arc<Config>, ticks: Duration) {
         if let Some(resting) = self.resting.take() {
-            let mut connection = Box::new(resting.wake(models, config));
-            connection.set(Instant::ZERO, Setting::ClockPhase(ticks));
-            self.connection = Some(connection);
+            self.connection = Some(Box::new(resting.wake(models, config, ticks)));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::End;
 use super::hosts::{Applications, Hosts};
 use crate::observe::{AppEvent, Observer};
 use fleetfoot_core::flow::FlowId;
-use fleetfoot_core::packet::{Kind, Packet, Segment};
+use fleetfoot_core::packet::{Flags, Kind, Packet, Segment};
 use fleetfoot_core::tcp::State;
 use fleetfoot_core::time::Instant;
 
@@ -49,11 +49,16 @@ impl<O: Observer> Hosts<'_, O> {
     /// A packet was dropped, or discarded on arrival.
     pub(crate) fn left_network<A: Applications<O>>(&mut self, apps: &mut A, now: Instant, packet: &Packet) {
         let index = packet.flow.0 >> 1;
-        self.slots[index as usize].in_network -= 1;
+        let slot = &mut self.slots[index as usize];
+        slot.in_network -= 1;
+        let alone = slot.in_network == 0;
         if packet.segment.kind() == Kind::Datagram {
             apps.on_datagram_lost(self, index, &packet.segment);
         }
         self.free_if_over(apps, now, index);
+        if alone && packet.segment.flags.contains(Flags::SYN) {
+            self.pack(index);
+        }
     }
 
     /// Counts a packet that the network dropped at `at`.

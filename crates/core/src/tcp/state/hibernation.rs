@@ -13,10 +13,12 @@
 //! **Deviations.** None.
 
 use super::numbers;
+use super::timers::Timer;
 use crate::tcp::receive::rcvbuf::Room;
 use crate::tcp::receive::reassembly::Beyond;
 use crate::tcp::send::half::Sender;
 use crate::tcp::{Config, Connection, Control, State};
+use crate::time::Duration;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -35,8 +37,8 @@ pub struct Models {
 }
 
 impl Connection {
-    /// This connection in few bytes, if it is established, has nothing to do or to report, and no timer runs. Whoever
-    /// keeps them drops the connection and wakes them, with the same `models`, before the next call.
+    /// This connection in few bytes, if it is established, has nothing to do or to report, and no timer runs, or if its SYN is out and
+    /// only that timer runs. Whoever keeps them drops the connection and wakes them, with the same `models`, before the next call.
     pub fn rest(&self, models: &mut Models) -> Option<StoredConnection> {
         if !self.may_rest() {
             return None;
@@ -48,11 +50,14 @@ impl Connection {
 
     fn may_rest(&self) -> bool {
         let shared = &self.shared;
-        let calm = self.state == State::Established
+        let calm = match self.state {
+            State::Established => !self.close_queued && shared.timers.next().is_none(),
+            State::SynSent => shared.timers.is_alone(Timer::Syn),
+            _ => false,
+        };
+        let calm = calm
             && self.control == Control::None
             && !self.keep_alive_due
-            && !self.close_queued
-            && shared.timers.next().is_none()
             && shared.events == 0
             && shared.failure.is_none()
             && shared.cold.is_none();
@@ -77,10 +82,11 @@ impl Connection {
 }
 
 impl StoredConnection {
-    /// The connection as it was. `config` is the one it had; [`Setting::ClockPhase`](crate::tcp::Setting) is to be set again.
-    pub fn wake(&self, models: &Models, config: &Arc<Config>) -> Connection {
+    /// The connection as it was. `config` is the one it had, and `phase` its [`Setting::ClockPhase`](crate::tcp::Setting).
+    pub fn wake(&self, models: &Models, config: &Arc<Config>, phase: Duration) -> Connection {
         let mut connection: Connection = numbers::read(&models.restored(&self.0)).expect("`rest` wrote it");
         connection.shared.config = Arc::clone(config);
+        connection.shared.timers.set_phase(phase);
         connection
     }
 

@@ -298,6 +298,11 @@ impl Timers {
         self.armed().then_some(self.kind)
     }
 
+    /// Whether the retransmission slot waits for `kind`, and no other timer runs.
+    pub(in crate::tcp) fn is_alone(&self, kind: Timer) -> bool {
+        self.waits_for(kind) && self.delayed_ack.min(self.slow).min(self.pace) == Instant::FAR_FUTURE
+    }
+
     /// Whether the retransmission slot waits for `kind`, and waited long enough.
     pub(in crate::tcp) fn is_due(&self, kind: Timer, now: Instant) -> bool {
         self.kind == kind && self.retransmission <= now

@@ -229,7 +229,7 @@ fn compare(name: &str, config: &Config, seed: u64, mode: Mode) -> Result<(), Str
             let c = with.connection(end);
             if let Some(resting) = c.rest(&mut models) {
                 let config = Arc::clone(c.config());
-                *c = resting.wake(&models, &config);
+                *c = resting.wake(&models, &config, Duration::ZERO);
                 what = format!("nap {end:?}");
             }
         } else if op == 96 {

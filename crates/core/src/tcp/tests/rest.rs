@@ -55,7 +55,7 @@ fn nap(connection: &mut Connection, models: &mut Models) -> bool {
         return false;
     };
     let config = Arc::clone(connection.config());
-    *connection = resting.wake(models, &config);
+    *connection = resting.wake(models, &config, Duration::ZERO);
     assert_eq!(connection.rest(models), Some(resting), "as it was");
     true
 }
