@@ -34,9 +34,12 @@ impl Histogram {
             self.max = value;
         }
         let class = class_of(value);
-        match self.table.get_mut(class) {
-            Some(counter) if *counter < u16::MAX => *counter += 1,
-            Some(_) | None => self.add_to(class, 1),
+        let Some(counter) = self.table.get_mut(class) else {
+            return self.add_to(class, 1);
+        };
+        *counter = counter.wrapping_add(1);
+        if *counter == 0 {
+            self.set_apart(class, 1 << u16::BITS);
         }
     }
 
@@ -126,14 +129,12 @@ impl Histogram {
         zeros.into_iter().chain(self.recorded()).collect()
     }
 
-    /// Values of a class that the table has no place for, or perhaps no room.
+    /// Values of any class.
     #[cold]
     #[inline(never)]
     fn add_to(&mut self, class: usize, count: u64) {
         if class == 0 {
-            self.zeros = self.zeros() + count;
-            self.table.iter_mut().take(1).for_each(|zeros| *zeros = 0);
-            return;
+            return self.set_apart(class, count);
         }
         if class >= self.table.len() {
             // To the end of the octave: a few allocations in a histogram's life.
@@ -146,10 +147,21 @@ impl Histogram {
             return;
         }
         *counter = 0;
+        self.set_apart(class, sum);
+    }
+
+    /// Values of a class that go into no table.
+    #[cold]
+    #[inline(never)]
+    fn set_apart(&mut self, class: usize, count: u64) {
+        if class == 0 {
+            self.zeros += count;
+            return;
+        }
         let class = class as u32;
         match self.apart.binary_search_by_key(&class, |&(class, _)| class) {
-            Ok(place) => self.apart[place].1 += sum,
-            Err(place) => self.apart.insert(place, (class, sum)),
+            Ok(place) => self.apart[place].1 += count,
+            Err(place) => self.apart.insert(place, (class, count)),
         }
     }
 
