@@ -69,7 +69,7 @@ pub struct Document {
     /// This comparison with jitter of one packet time, where nothing in the scenario varies packet times.
     #[serde(default)]
     pub jittered: Option<Jittered>,
-    /// The recommended setting at the rate of its command, against the network as described, where what groups need leaves the line no margin to spare;
+    /// The recommended setting at the rate of its command, against the network as described, where somebody misses what the command leaves of the line;
     /// the answer goes by it. Absent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_commanded: Option<Versus>,

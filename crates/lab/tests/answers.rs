@@ -870,3 +870,61 @@ fn what_acknowledgments_take_from_an_upload_is_harm() {
     assert!(harm("codel") > 0.35, "{}: {}", harm("codel"), case.text());
     assert!(harm("drr") < 0.1, "{}: {}", harm("drr"), case.text());
 }
+
+/// Case 30: A call of 970 kbit/s and three uploads share an uplink of 4 Mbit/s that an Ethernet port of the provider holds to it. A fair queue gives each
+/// 1 Mbit/s, so the call, which needs a quarter of the line and 97 % of its share, does not wait. The shaper sends 95 % of 4 Mbit/s: its share is 950 kbit/s
+/// less what is counted beside packets, and what does not fit waits in its queue. The answer goes by that. A call of 500 kbit/s has its share to spare.
+#[test]
+fn a_call_that_needs_its_fair_share_whole_is_answered_at_the_rate_of_the_command() {
+    let line = |rate: &str| {
+        dumbbell(
+            "rate = \"20 Mbit/s\", delay = \"10 ms\", medium = \"ethernet\", queue = { kind = \"drop-tail\", limit = \"200 ms\" }, \
+             reverse = { rate = \"4 Mbit/s\", queue = { kind = \"drop-tail\", limit = \"300 ms\" } }",
+            &format!(
+                "[[traffic]]\nname = \"call\"\nkind = \"cbr\"\nrate = \"{rate}\"\npacket = \"1200 B\"\ndirection = \"up\"\nlatency_sensitive = true\n\
+                 from = 0\nto = 0\n\
+                 [[traffic]]\nname = \"uploads\"\nkind = \"bulk\"\ncount = 3\ndirection = \"up\"\nfrom = [1, 2, 3]\nto = [1, 2, 3]\n"
+            ),
+        )
+    };
+    let case = answer(&line("970 kbit/s"), &["fq-codel"]);
+    assert!(case.win("fq-codel") > 0.8, "{}", case.text());
+    let there = case.0.comparison.document.as_commanded.as_ref();
+    let there = there.unwrap_or_else(|| panic!("its share is needed whole: {}", case.text()));
+    let win = there.win.expect("somebody waits");
+    assert!(win < case.win("fq-codel") - 0.05, "{win}: {}", case.text());
+    assert!(case.text().contains("simulated at that rate"), "{}", case.text());
+    let case = answer(&line("500 kbit/s"), &["fq-codel"]);
+    assert!(case.win("fq-codel") > 0.8, "{}", case.text());
+    assert_eq!(case.0.comparison.document.as_commanded, None, "{}", case.text());
+}
+
+/// Case 31: The acknowledgments of four downloads of 200 Mbit/s fill an uplink of 2 Mbit/s. One of 52 bytes takes 70 at a cable modem, so at 95 % of the rate
+/// 0.95 * 52 / 70 = 71 % of them get through, not the 94 % of full packets.
+#[test]
+fn where_acknowledgments_fill_a_line_its_margin_is_theirs() {
+    let text = dumbbell(
+        "rate = \"200 Mbit/s\", delay = \"6 ms\", medium = \"docsis\", queue = { kind = \"drop-tail\", limit = \"30 ms\" }, \
+         reverse = { rate = \"2 Mbit/s\", queue = { kind = \"drop-tail\", limit = \"150 ms\" } }",
+        &format!("{PAGES}[[traffic]]\nname = \"downloads\"\nkind = \"bulk\"\ncount = 4\n"),
+    )
+    .replace("duration = \"16 s\"", "duration = \"8 s\"");
+    let choice = Choice {
+        places: vec![String::from("bottleneck:up")],
+        ..only(&["fq-codel"])
+    };
+    let case = compare(&text, &choice, false);
+    let [instruction] = case.variant("fq-codel").instructions.as_slice() else {
+        panic!("one place");
+    };
+    let margin = instruction.margin.expect("a shaper");
+    assert!((0.25..0.295).contains(&margin), "{margin}");
+    assert!(
+        instruction.why.contains("Packets here have 5"),
+        "{}",
+        instruction.why
+    );
+    let text = case.text();
+    assert!(text.contains("acknowledgments fill it"), "{text}");
+    assert!(!text.contains("loses about as much"), "{text}");
+}

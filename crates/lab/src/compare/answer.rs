@@ -188,7 +188,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     text.push_str(&slowest(plan, document.as_commanded.as_ref().unwrap_or(versus)));
     text.push_str(&begin_with(plan, variants, recommended));
     if document.as_commanded.is_none() {
-        text.push_str(&words::margin(done));
+        text.push_str(&words::margin(done, turn_on::carries_acknowledgments(plan, done)));
     }
     text.push_str(&equals(recommended, variants, plan.choice().search.is_some()));
     if let Some(jittered) = &document.jittered
@@ -317,7 +317,7 @@ fn slowest(plan: &Plan, versus: &Versus) -> String {
     }
 }
 
-/// What to try where what groups need leaves no margin to spare: `there` is at the rate of the command, `versus` at the line's own.
+/// What to try where somebody misses what the command leaves of the line: `there` is at the rate of the command, `versus` at the line's own.
 fn commanded(
     plan: &Plan,
     recommended: &Recommended,
@@ -327,22 +327,41 @@ fn commanded(
 ) -> String {
     let (name, place) = (&recommended.variant, place_words(recommended));
     let share = words::margin_share(done).map_or_else(String::new, |(share, _)| share);
+    let command = match words::shapers(done).starts_with("its") {
+        true => "command",
+        false => "shaper",
+    };
+    let small = turn_on::carries_acknowledgments(plan, done);
     let said = |versus: &Versus| format!("{}, {}", shorter(plan, versus), harm_words(plan, versus));
     let net = there.win.unwrap_or(0.0) - there.harm.map_or(0.0, |harm| harm.value);
     if there.significant && there.win.unwrap_or(0.0) >= WORTHWHILE && net > 0.0 {
+        let leaves = match small {
+            true => format!("with whose {command} the line carries {share} less, {SMALL}"),
+            false => format!("whose {command} leaves {share} of the line unused"),
+        };
         return format!(
-            "Try {name}{place}, whose command leaves {share} of the line unused: simulated at that rate, {}. At the line's own rate {}.",
+            "Try {name}{place}, {leaves}: simulated at that rate, {}. At the line's own rate {}.",
             said(there),
             said(versus)
         );
     }
+    let leaves = match small {
+        true => format!("with the {command} of {name}{place} the line carries {share} less, {SMALL}"),
+        false => format!(
+            "what is sent here needs nearly all of the line, or of its share of it, and the {command} of {name}{place} leaves {share} of the line unused"
+        ),
+    };
     format!(
-        "Nothing can be recommended by command: what is sent here needs nearly all of the line, and the command of {name}{place} leaves {share} of it unused; \
-         simulated at that rate, {}. At the line's own rate, where the device that sends into the line has {name} itself, {}.",
+        "Nothing can be recommended by command: {leaves}; simulated at that rate, {}. At the line's own rate, where the device that sends into the line has \
+         {name} itself, {}.",
         said(there),
         said(versus)
     )
 }
+
+/// Why a line that acknowledgments fill carries so much less behind a shaper.
+const SMALL: &str =
+    "since acknowledgments fill it and the shaper counts more bytes with each than the scenario";
 
 /// Of several places, the one that alone saves most of it.
 fn begin_with(plan: &Plan, variants: &[Variant], recommended: &Recommended) -> String {

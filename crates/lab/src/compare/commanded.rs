@@ -1,21 +1,21 @@
 //! The recommended variant at the rate of its command.
 //!
 //! A shaper that makes packets wait in one's own router takes a margin of the line, and variants are simulated without it. Greedy transfers lose about as
-//! much, which the answer says. But where streams, calls, films and users need most of the line by themselves, nobody gives the margin back: what
-//! does not fit is lost, stands still or waits. There the variant is run once more, with the same seeds, on lines that are slower by the margin, and the
-//! answer goes by that.
+//! much, which the answer says. But where streams, calls, films and users need most of the line by themselves, or most of their share of it under a fair
+//! queue, nobody gives the margin back: what does not fit is lost, stands still or waits. So the variant is run once more, with the same seeds, on lines of
+//! the rate of the command, which count the bytes that the shaper counts. The answer goes by that where the line is needed whole, where
+//! acknowledgments fill it, or where a group fares worse than a line that is slower by the margin explains.
 
 use super::harm::Fair;
 use super::study::{Runner, StudyError, count};
-use super::{Plan, ranked, words};
+use super::{Plan, ranked, turn_on, words};
 use crate::identity;
-use crate::result::{Comparison, RunData, Variant, Versus};
+use crate::result::{Comparison, Ratio, Variant, Versus};
 use crate::run::{Batch, Demand, Job};
-use fleetfoot_core::units::Rate;
-use fleetfoot_sim::spec::{LinkRate, Spec};
+use fleetfoot_sim::spec::{LinkRate, Losses, Spec};
 
 /// The recommended variant at the rate of its command against the network as described; `None` where there is nothing to recommend, no margin,
-/// or the line has it to spare.
+/// or nobody misses it. `may` is asked where it is to be run.
 ///
 /// # Errors
 /// A run fails.
@@ -23,6 +23,7 @@ pub(super) fn at_command(
     plan: &Plan,
     comparison: &Comparison,
     total: &mut Batch,
+    may: impl FnOnce() -> bool,
     run: &mut Runner<'_>,
 ) -> Result<Option<Versus>, StudyError> {
     let document = &comparison.document;
@@ -33,8 +34,8 @@ pub(super) fn at_command(
     let Some(index) = plan.variants.iter().position(|variant| variant.name == done.name) else {
         return Ok(None);
     };
-    let slower = slower(plan, done, &total.runs[0]);
-    if slower.is_empty() {
+    let slower = slower(plan, done, index);
+    if slower.is_empty() || !may() {
         return Ok(None);
     }
     let mut planned = plan.variants[index].clone();
@@ -60,39 +61,93 @@ pub(super) fn at_command(
         runs,
         ..Batch::default()
     };
-    Ok(ranked(&there, &both).variants.swap_remove(1).versus)
+    let there = ranked(&there, &both).variants.swap_remove(1).versus;
+    let fair = Fair::new(&plan.described);
+    let needed_whole = slower
+        .iter()
+        .any(|line| fair.needed(line.link, &total.runs[0]) > NEARLY_FULL);
+    let missed = |there: &Versus| {
+        let margin = slower.iter().map(|line| line.margin).fold(0.0, f64::max);
+        let own = done.versus.as_ref();
+        own.is_some_and(|own| is_missed(plan, own, there, margin))
+    };
+    let goes_by_it =
+        |there: &Versus| needed_whole || turn_on::carries_acknowledgments(plan, done) || missed(there);
+    Ok(there.filter(goes_by_it))
 }
 
-/// The links that a command of `done` holds below their rate, each with the share that is missing; none where no such line is nearly full of what is
-/// needed on it.
-fn slower(plan: &Plan, done: &Variant, described: &[RunData]) -> Vec<(usize, f64)> {
-    let fair = Fair::new(&plan.described);
-    let (mut slower, mut tight): (Vec<(usize, f64)>, bool) = (Vec::new(), false);
+/// A link behind a shaper.
+struct Slower {
+    link: usize,
+    /// What it carries less, as a share.
+    margin: f64,
+    shaped: turn_on::Shaped,
+}
+
+/// The links that a command of `done`, the variant at `index`, holds below their rate.
+fn slower(plan: &Plan, done: &Variant, index: usize) -> Vec<Slower> {
+    let mut slower: Vec<Slower> = Vec::new();
     for instruction in &done.instructions {
         let margin = instruction.margin.filter(|margin| *margin >= words::LEAST_MARGIN);
         let mut places = plan.places.iter();
         let place = places.find(|place| place.described() == instruction.place);
-        let (Some(margin), Some(place)) = (margin, place) else {
+        let shaped = place.and_then(|place| turn_on::shaped(plan, index, place));
+        let (Some(margin), Some(place), Some(shaped)) = (margin, place, shaped) else {
             continue;
         };
         for &link in &place.links {
-            if slower.iter().all(|(other, _)| *other != link) {
-                slower.push((link, margin));
-                tight |= fair.needed(link, described) > NEARLY_FULL;
+            if slower.iter().all(|other| other.link != link) {
+                slower.push(Slower { link, margin, shaped });
             }
         }
     }
-    if tight { slower } else { Vec::new() }
+    slower
 }
 
-fn slow_down(spec: &mut Spec, slower: &[(usize, f64)]) {
-    for &(link, margin) in slower {
+fn slow_down(spec: &mut Spec, slower: &[Slower]) {
+    for line in slower {
+        let link = &mut spec.links[line.link];
         // Nobody shapes a line that follows a trace.
-        if let LinkRate::Constant(rate) = &mut spec.links[link].rate {
-            *rate = Rate::from_bps((rate.bps() as f64 * (1.0 - margin)) as u64);
+        if let LinkRate::Constant(rate) = &mut link.rate {
+            *rate = line.shaped.rate;
+            link.framing = line.shaped.framing;
         }
     }
+}
+
+/// Whether a group that waits has times at the rate of the command, or any group a harm, beyond what a line that is slower by `margin` explains. `own` is the
+/// variant at the line's rate.
+fn is_missed(plan: &Plan, own: &Versus, there: &Versus, margin: f64) -> bool {
+    let groups = own.groups.iter().zip(&there.groups);
+    let known = plan.described.groups.iter().zip(&plan.described.spec.groups);
+    groups.zip(known).any(|((own, there), (info, spec))| {
+        let times = own.fct_mean_ratio.zip(there.fct_mean_ratio);
+        let later = times.is_some_and(|(own, there)| {
+            let visible =
+                there.value - own.value >= VISIBLE && there.value >= own.value * (1.0 + margin + VISIBLE);
+            visible || there.value >= own.value * MUCH_LATER
+        });
+        // Greedy transfers lose what is left unused for all.
+        let explained = match spec.traffic.is_elastic() {
+            true => 1.5 * margin,
+            false => 0.0,
+        };
+        let harmed = |harm: Option<Ratio>| harm.map_or(0.0, |harm| harm.value.max(0.0));
+        let more = there.harm.is_some_and(|harm| harm.significant)
+            && harmed(there.harm) >= harmed(own.harm) + explained + MORE_HARM;
+        let is_late = info.latency_sensitive && later;
+        is_late || more && (!info.latency_sensitive || info.kind.facts().losses != Losses::Repaired)
+    })
 }
 
 /// A line of which more than this share is needed has no margin to spare.
 const NEARLY_FULL: f64 = 0.85;
+
+/// Times that grow by this share of those of the network as described, and as much more than the margin explains, are later.
+const VISIBLE: f64 = 0.05;
+
+/// Times that grow by this factor are later, however short they are beside those of the network as described.
+const MUCH_LATER: f64 = 1.5;
+
+/// Harm that grows by this much, beside what greedy transfers lose anyway, is not explained.
+const MORE_HARM: f64 = 0.02;

@@ -156,7 +156,8 @@ pub(super) fn decide(
         super::answer::keep_what_holds(&plan, &mut comparison.document);
     }
     if !total.interrupted {
-        comparison.document.as_commanded = super::commanded::at_command(&plan, &comparison, &mut total, run)?;
+        comparison.document.as_commanded =
+            super::commanded::at_command(&plan, &comparison, &mut total, || true, run)?;
     }
     comparison.document.interrupted = total.interrupted;
     super::conclude(&plan, &rows, &total, &mut comparison);

@@ -507,16 +507,29 @@ pub fn unharmed(versus: &Versus) -> String {
     }
 }
 
-/// By how much less full packets get through the shapers of the instructions than on the lines, which were simulated without them; empty
-/// without one, or where the table would round it away.
-pub fn margin(done: &Variant) -> String {
+/// By how much less gets through the shapers of the instructions than over the lines, which were simulated without them; empty without one, or where
+/// the table would round it away. `acknowledgments`: most of what crosses a line has no payload.
+pub fn margin(done: &Variant, acknowledgments: bool) -> String {
     let Some((share, several)) = margin_share(done) else {
         return String::new();
     };
-    let (command, lines, line) = match several {
-        false => ("its command", "the line", "the line"),
-        true => ("its commands", "the lines", "a line"),
+    let command = shapers(done);
+    let (lines, line) = match several {
+        false => ("the line", "the line"),
+        true => ("the lines", "a line"),
     };
+    let lost = match acknowledgments {
+        false => format!("what fills {line} loses about as much"),
+        true => format!("most of what fills {line} are acknowledgments, of which so many fewer get through"),
+    };
+    format!(
+        " With {command} {lines} will carry {share} less than simulated, for what the shaper leaves free and counts beside packets: {lost}."
+    )
+}
+
+/// What of the commands shapes: `its command`, or the shaper alone where the port itself may hold the line to its rate.
+pub(super) fn shapers(done: &Variant) -> &'static str {
+    let several = margin_share(done).is_some_and(|(_, several)| several);
     // Where the device that holds the line to its rate is not known, there are commands for both cases.
     let shapers = || done.instructions.iter().filter(|one| one.margin.is_some());
     let alternative = |shaper: &Instruction| {
@@ -525,14 +538,12 @@ pub fn margin(done: &Variant) -> String {
             .filter(|one| one.place == shaper.place && one.margin.is_none())
             .any(|one| !one.commands.is_empty())
     };
-    let command = match (shapers().all(alternative), several) {
+    match (shapers().all(alternative), several) {
         (true, false) => "the shaper of the commands below",
         (true, true) => "the shapers of the commands below",
-        (false, _) => command,
-    };
-    format!(
-        " With {command} {lines} will carry {share} less than simulated, for what the shaper leaves free and counts beside packets: what fills {line} loses about as much."
-    )
+        (false, false) => "its command",
+        (false, true) => "its commands",
+    }
 }
 
 /// The share that commands leave of lines, in words, and whether there are several lines; `None` without one that the table would show.
@@ -609,7 +620,7 @@ mod tests {
                     margin: *margin,
                 })
                 .collect();
-            margin(done)
+            margin(done, false)
         };
         assert_eq!(leaving(&mut done, &[]), "");
         assert_eq!(
@@ -620,7 +631,7 @@ mod tests {
         let one = " With its command the line will carry 5 % less than simulated, for what the shaper leaves free and counts beside packets: what fills the line loses about as much.";
         assert_eq!(leaving(&mut done, &[None, Some(0.05)]), one);
         done.instructions[0].commands.push(String::from("tc"));
-        let shaper = margin(&done);
+        let shaper = margin(&done, false);
         let either = " With the shaper of the commands below the line will carry 5 % less than simulated,";
         assert!(
             shaper.starts_with(either),
@@ -637,6 +648,13 @@ mod tests {
             "{two}"
         );
         assert!(two.ends_with("what fills a line loses about as much."), "{two}");
+        let small = margin(&done, true);
+        assert!(
+            small.ends_with(
+                "most of what fills a line are acknowledgments, of which so many fewer get through."
+            ),
+            "{small}"
+        );
     }
 
     fn versus(rank: u64, tier: Option<u64>, part_of: Option<&str>) -> Versus {

@@ -1,5 +1,7 @@
 //! What is known of kinds of lines: whose device holds the queue, what it is called, and what packets carry there.
 
+use super::super::place::Place;
+use crate::result::Variant;
 use crate::scenario::Medium;
 use fleetfoot_core::units::Rate;
 
@@ -69,6 +71,21 @@ impl Framing {
         }
     }
 
+    /// What a shaper at `rate` sends, as a link of the simulation has it: cells are counted on average.
+    pub(super) fn as_a_link(&self, rate: Rate) -> Shaped {
+        match self.atm {
+            // The last cell of a packet is half empty on average; of 53 bytes of a cell 48 carry packets.
+            true => Shaped {
+                rate: Rate::from_bps(rate.bps() / 53 * 48),
+                framing: self.overhead + 24,
+            },
+            false => Shaped {
+                rate: self.carried(rate),
+                framing: self.overhead,
+            },
+        }
+    }
+
     /// Bytes of the line's rate that a packet of `bytes` at layer 3 is counted with. `mean`: where cells are counted on average, as a file
     /// of the router does.
     pub(super) fn counted(&self, bytes: u32, mean: bool) -> f64 {
@@ -80,6 +97,64 @@ impl Framing {
             (false, false) => f64::from(bytes),
         }
     }
+}
+
+/// The packets that a line carried in a simulation, as two kinds of one size each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Carried {
+    /// Those with payload, and their mean size at layer 3 (bytes).
+    pub(super) data: (f64, f64),
+    /// Those without: acknowledgments and handshakes.
+    pub(super) empty: f64,
+}
+
+impl Carried {
+    /// What the links of `place` carried in `variant`; `None`: nothing.
+    pub(super) fn at(place: &Place, variant: &Variant) -> Option<Carried> {
+        let (mut data, mut bytes, mut empty) = (0.0, 0.0, 0.0);
+        for link in place.links.iter().filter_map(|&link| variant.links.get(link)) {
+            data += link.data_units as f64;
+            empty += link.units.saturating_sub(link.data_units) as f64;
+            bytes += link.bytes as f64;
+        }
+        if data + empty == 0.0 {
+            return None;
+        }
+        let payload = (bytes - empty * f64::from(EMPTY)).max(0.0);
+        let size = if data > 0.0 { payload / data } else { 0.0 };
+        Some(Carried {
+            data: (data, size),
+            empty,
+        })
+    }
+
+    /// Whether more of the bytes were those of packets without payload.
+    pub(super) fn is_mostly_empty(&self) -> bool {
+        self.empty * f64::from(EMPTY) > self.data.0 * self.data.1
+    }
+
+    /// Bytes of all of them, where a packet of so many bytes at layer 3 takes what `of` says.
+    pub(super) fn bytes(&self, of: impl Fn(f64) -> f64) -> f64 {
+        let (data, size) = self.data;
+        data * of(size) + self.empty * of(f64::from(EMPTY))
+    }
+
+    /// How many there were.
+    pub(super) fn packets(&self) -> f64 {
+        self.data.0 + self.empty
+    }
+}
+
+/// Bytes of a packet without payload at layer 3: IPv4, TCP and timestamps.
+const EMPTY: u32 = 52;
+
+/// What a shaper sends into a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in super::super) struct Shaped {
+    /// The rate at which it sends packets with what it counts beside them.
+    pub(in super::super) rate: Rate,
+    /// Bytes that it counts with each packet.
+    pub(in super::super) framing: u32,
 }
 
 /// What a link of this kind adds, or what the scenario says (`described`) where that is more: a tunnel, for example.

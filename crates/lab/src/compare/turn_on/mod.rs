@@ -21,6 +21,8 @@ use super::place::Place;
 use super::{Plan, words};
 use crate::mechanisms::Effort;
 use crate::result::{Instruction, Variant};
+use line::Carried;
+pub(super) use line::Shaped;
 
 /// Where a variant cannot be had, or the commands turn on another one, the results of that one stand in the instruction: what is typed is
 /// what is expected.
@@ -73,8 +75,30 @@ pub fn check_together(instructions: &mut [Instruction]) {
 
 /// What to do for the variant at `index` of `plan`, of which these are the results.
 pub fn instructions_of(plan: &Plan, index: usize, variant: &Variant, baseline: &Variant) -> Vec<Instruction> {
-    let ping = |place: &Place, fair| check::ping(plan, place, fair, variant, baseline);
-    with_checks(plan, index, &ping, check::transfers(variant, baseline).as_deref())
+    with_results(plan, index, Some(Results { variant, baseline }))
+}
+
+/// What the commands of the variant at `index` send into the line at `place`; `None` without a shaper.
+pub(super) fn shaped(plan: &Plan, index: usize, place: &Place) -> Option<Shaped> {
+    shaper::shaped_at(plan, plan.variants.get(index)?, place)
+}
+
+/// Whether most of what crosses a line behind a shaper of `done` has no payload.
+pub(super) fn carries_acknowledgments(plan: &Plan, done: &Variant) -> bool {
+    let mut shapers = done.instructions.iter().filter(|one| one.margin.is_some());
+    shapers.any(|one| {
+        let mut places = plan.places.iter();
+        let place = places.find(|place| place.described() == one.place);
+        let carried = place.and_then(|place| Carried::at(place, done));
+        carried.is_some_and(|carried| carried.is_mostly_empty())
+    })
+}
+
+/// What was measured of a variant and of the network as described.
+#[derive(Clone, Copy)]
+struct Results<'a> {
+    variant: &'a Variant,
+    baseline: &'a Variant,
 }
 
 /// Whether the user can turn a variant on: none of its mechanisms needs a patch or exists nowhere but in Fleetfoot, and
@@ -90,7 +114,7 @@ pub(super) fn can_be_had(plan: &Plan, index: usize) -> bool {
 
 /// The first place where nobody can have a variant, whatever they install: the device there is another's, or has queues of its own.
 pub(super) fn missing_at(plan: &Plan, index: usize) -> Option<Missing> {
-    let instructions = with_checks(plan, index, &|_, _| None, None);
+    let instructions = with_results(plan, index, None);
     let mut missing = instructions.into_iter().filter(|one| one.commands.is_empty());
     missing.find_map(|one| {
         Some(Missing {
@@ -118,19 +142,19 @@ impl Missing {
     }
 }
 
-/// What to do for a variant, with `ping` as the check of a place and `transfers` as that of hosts.
-fn with_checks(
-    plan: &Plan,
-    index: usize,
-    ping: &dyn Fn(&Place, bool) -> Option<String>,
-    transfers: Option<&str>,
-) -> Vec<Instruction> {
+/// What to do for a variant; with results also what to check, and the margin of the packets that were carried.
+fn with_results(plan: &Plan, index: usize, results: Option<Results<'_>>) -> Vec<Instruction> {
     let Some(planned) = plan.variants.get(index) else {
         return Vec::new();
     };
     let mut found: Vec<(&str, Instruction)> = Vec::new();
     for place in planned.places.iter().filter_map(|&place| plan.places.get(place)) {
-        let mut here = shaper::at_place(plan, planned, place, |fair| ping(place, fair));
+        let ping = |fair| {
+            let Results { variant, baseline } = results?;
+            check::ping(plan, place, fair, variant, baseline)
+        };
+        let carried = results.and_then(|results| Carried::at(place, results.variant));
+        let mut here = shaper::at_place(plan, planned, place, ping, carried);
         for (_, before) in found.iter_mut().filter(|(line, _)| *line == place.link) {
             for now in &mut here {
                 one_router(before, now);
@@ -139,7 +163,8 @@ fn with_checks(
         found.extend(here.into_iter().map(|one| (place.link.as_str(), one)));
     }
     let mut found: Vec<Instruction> = found.into_iter().map(|(_, one)| one).collect();
-    found.extend(endpoints::at_hosts(plan, planned, transfers));
+    let transfers = results.and_then(|results| check::transfers(results.variant, results.baseline));
+    found.extend(endpoints::at_hosts(plan, planned, transfers.as_deref()));
     found
 }
 

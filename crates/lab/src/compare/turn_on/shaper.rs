@@ -6,9 +6,9 @@
 //! get the 15 % that the same guide leaves of a rate nobody has measured.
 
 use super::super::place::Place;
-use super::super::{Plan, Planned};
+use super::super::{Plan, Planned, words};
 use super::htb::{arrivals, shaper};
-use super::line::{self, Access, Framing, tc_rate};
+use super::line::{self, Access, Carried, Framing, Shaped, tc_rate};
 use super::queues::{CAKE_NEEDS, Discipline};
 use super::router::bridge;
 use crate::result::Instruction;
@@ -16,6 +16,7 @@ use crate::scenario::Medium;
 use fleetfoot_core::parameter::Value;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::spec::{LinkRate, LinkSpec};
+use std::cell::Cell;
 
 /// What to do at `place` for the queue that `planned` has there. `check` says what to measure; its argument is whether flows have
 /// queues of their own.
@@ -24,27 +25,16 @@ pub(super) fn at_place(
     planned: &Planned,
     place: &Place,
     check: impl Fn(bool) -> Option<String>,
+    carried: Option<Carried>,
 ) -> Vec<Instruction> {
-    let Some((index, link)) = place
-        .links
-        .first()
-        .and_then(|&index| Some((index, planned.resolved.spec.links.get(index)?)))
-    else {
+    let Some(mut here) = Here::new(plan, planned, place) else {
         return Vec::new();
     };
-    let medium = plan.described.links_info.get(index).and_then(|info| info.medium);
-    let rate = match link.rate {
-        LinkRate::Constant(rate) if rate != Rate::UNLIMITED => Some(rate),
-        LinkRate::Constant(_) | LinkRate::Trace { .. } => None,
-    };
-    let here = Here {
-        plan,
-        place,
-        link,
-        rate,
-        medium,
-        check: check(Discipline::of(link, rate).fair),
-    };
+    let Here {
+        link, rate, medium, ..
+    } = here;
+    here.check = check(Discipline::of(link, rate).fair);
+    here.carried = carried;
     let mut found = here.instructions();
     if let Some(other) = Discipline::of(link, rate).stands_in {
         // A switch that does not run Linux may well have the discipline itself.
@@ -57,6 +47,13 @@ pub(super) fn at_place(
         *near = with_queue(planned, near);
     }
     found
+}
+
+/// What the shaper for the queue that `planned` has at `place` sends into the line; `None`: there is none.
+pub(super) fn shaped_at(plan: &Plan, planned: &Planned, place: &Place) -> Option<Shaped> {
+    let here = Here::new(plan, planned, place)?;
+    here.instructions();
+    here.shaped.get()
 }
 
 /// The name of the variant that has `queue` in place of the queue of `planned` and changes the senders alike.
@@ -84,9 +81,32 @@ struct Here<'a> {
     rate: Option<Rate>,
     medium: Option<Medium>,
     check: Option<String>,
+    /// What crossed it in the simulation of the variant.
+    carried: Option<Carried>,
+    /// What the shaper of its instructions sends.
+    shaped: Cell<Option<Shaped>>,
 }
 
-impl Here<'_> {
+impl<'a> Here<'a> {
+    /// The queue that `planned` has at `place`, with nothing measured.
+    fn new(plan: &'a Plan, planned: &'a Planned, place: &'a Place) -> Option<Here<'a>> {
+        let &index = place.links.first()?;
+        let link = planned.resolved.spec.links.get(index)?;
+        Some(Here {
+            plan,
+            place,
+            link,
+            rate: match link.rate {
+                LinkRate::Constant(rate) if rate != Rate::UNLIMITED => Some(rate),
+                LinkRate::Constant(_) | LinkRate::Trace { .. } => None,
+            },
+            medium: plan.described.links_info.get(index).and_then(|info| info.medium),
+            check: None,
+            carried: None,
+            shaped: Cell::new(None),
+        })
+    }
+
     fn instructions(&self) -> Vec<Instruction> {
         match self.medium {
             Some(Medium::Wifi) => vec![self.radio()],
@@ -424,14 +444,35 @@ impl Here<'_> {
         };
         let described = f64::from(self.link.mtu + self.link.framing);
         let counts = framing.counted(self.link.mtu, discipline.arguments.is_none());
-        let margin = 1.0 - shaped.bps() as f64 / rate.bps() as f64 * described / counts;
-        let simulated = match counts > described + 0.5 {
-            true => format!(
+        self.shaped.set(Some(framing.as_a_link(shaped)));
+        let left = |described: f64, counts: f64| shaped.bps() as f64 / rate.bps() as f64 * described / counts;
+        let full = 1.0 - left(described, counts);
+        let of_all = self.carried.map(|carried| {
+            let mean = discipline.arguments.is_none();
+            let in_scenario = carried.bytes(|size| size + f64::from(self.link.framing));
+            let counted = carried.bytes(|size| framing.counted(size.round() as u32, mean));
+            (
+                carried,
+                in_scenario / carried.packets(),
+                counted / carried.packets(),
+            )
+        });
+        // Where packets are small, what is counted beside them weighs more.
+        let of_all = of_all
+            .filter(|(_, described, counts)| 1.0 - left(*described, *counts) >= full + words::LEAST_MARGIN);
+        let margin = of_all.map_or(full, |(_, described, counts)| 1.0 - left(described, counts));
+        let simulated = match of_all {
+            Some((carried, described, counts)) => format!(
+                " Packets here have {:.0} bytes on average: they take {counts:.0} bytes of the rate so, and {described:.0} in the scenario (`framing`), and the line carries {:.1} % of what was simulated.",
+                carried.bytes(|size| size) / carried.packets(),
+                100.0 * (1.0 - margin)
+            ),
+            None if counts > described + 0.5 => format!(
                 " A full packet of {} bytes takes {counts:.0} bytes of the rate so, and {described:.0} in the scenario (`framing`): the line carries {:.1} % of what was simulated.",
                 self.link.mtu,
                 100.0 * (1.0 - margin)
             ),
-            false => String::new(),
+            None => String::new(),
         };
         let why = format!(
             "{reason} A router that {} {}, {percent} % of {rate}, makes them wait in itself instead, where {}; the margin keeps the other queue empty, since the rate is never known exactly, and {}{carried}.{simulated}",

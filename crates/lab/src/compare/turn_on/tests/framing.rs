@@ -37,7 +37,9 @@ fn dsl_lines_count_their_own_bytes() {
 #[test]
 fn the_margin_counts_what_the_scenario_does_not() {
     let of = |more: &str, mechanism: &str, place: &str| {
-        let found = steps(&line("16 Mbit/s", "1 Mbit/s", more), mechanism, place);
+        let plan = planned(&line("16 Mbit/s", "1 Mbit/s", more), &[mechanism], place);
+        // Without results: of full packets.
+        let found = crate::compare::turn_on::with_results(&plan, 1, None);
         let margin = found[0].margin.expect("a shaper");
         ((1000.0 * margin).round() / 10.0, found[0].why.clone())
     };
