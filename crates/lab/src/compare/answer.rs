@@ -1,7 +1,7 @@
 //! The answer in words: what to try, where, what it wins, whom it harms, how sure that is, and how to turn it on.
 
 use super::amounts::{harm_words, shorter};
-use super::parts::{acts_at, by_weight, part_that_matters, part_to_begin_with};
+use super::parts::{acts_at, by_weight, is_behind, net, part_at, part_that_matters, part_to_begin_with};
 use super::ranking::{Rows, WORTHWHILE};
 use super::turn_on::{self, Missing};
 use super::{Plan, words};
@@ -10,6 +10,8 @@ use crate::result::{Document, Recommended, SensitivityPoint, Variant, Versus};
 use nothing::{not_near, nothing, same_seeds, starving};
 
 mod nothing;
+#[cfg(test)]
+mod tests;
 
 pub(super) use nothing::nothing_to_try;
 
@@ -23,8 +25,8 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
     if rows.same_seeds || poor {
         return None;
     }
-    let &first = rows.first.first()?;
     let name = |&index: &usize| variants[index].name.clone();
+    let (first, equals) = best_at_its_place(plan, rows, variants)?;
     // It is the one to try whatever more seeds say of it.
     let open: Vec<String> = rows
         .open
@@ -36,7 +38,7 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
     places.sort_by(|a, b| by_weight(plan, variants, first, a, b));
     Some(Recommended {
         variant: variants[first].name.clone(),
-        equals: rows.first[1..].iter().map(name).collect(),
+        equals: equals.iter().map(name).collect(),
         places,
         matters: part_that_matters(plan, variants, first).map(|part| acts_at(plan, part)),
         seeds: variants[first].runs,
@@ -44,6 +46,33 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
         open,
         tier: rows.tier,
     })
+}
+
+/// The variant to try of the tier to choose from, and its equals. Where the first of them is advised at some of its places only, it is chosen by what it
+/// does there: the first of the table whose part at these places is not behind the best of such parts, and its equals are those that are not either.
+fn best_at_its_place(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Option<(usize, Vec<usize>)> {
+    let (&first, others) = rows.first.split_first()?;
+    let part = part_that_matters(plan, variants, first);
+    let places = part.map(|part| &plan.variants[part].places);
+    let Some(places) = places.filter(|places| !places.is_empty()) else {
+        return Some((first, others.to_vec()));
+    };
+    let there = |&index: &usize| part_at(plan, variants, index, places);
+    let net = |part: usize| net(&variants[part]);
+    let parts = rows.first.iter().filter_map(there);
+    let best = parts.max_by(|one, other| {
+        let by_net = net(*one).partial_cmp(&net(*other));
+        by_net.unwrap_or(std::cmp::Ordering::Equal).then(other.cmp(one))
+    });
+    // Of what was not run there nothing is known but what it does at all places.
+    let keeps_up = |index: &&usize| match there(index).zip(best) {
+        Some((part, best)) => !is_behind(&variants[part], &variants[best]),
+        None => true,
+    };
+    let known = |index: &&usize| there(index).is_some();
+    let chosen = *rows.first.iter().filter(known).find(keeps_up)?;
+    let equals = rows.first.iter().filter(|&&index| index != chosen);
+    Some((chosen, equals.filter(keeps_up).copied().collect()))
 }
 
 /// Leaves only a recommendation that the networks near the described one do not refute: the first of its tier that belongs to the

@@ -3,6 +3,7 @@
 
 use super::plan::Plan;
 use super::ranking::WORTHWHILE;
+use super::tiers::margin;
 use crate::identity;
 use crate::result::{Senders, Variant, Versus};
 use crate::scenario::Setting;
@@ -89,9 +90,11 @@ impl Plan {
         }
     }
 
-    /// Adds the mechanism of a variant at these places only.
+    /// Adds the mechanism of a variant at these places only, if it consists of mechanisms and of nothing else.
     pub(super) fn add_part_at(&mut self, whole: usize, places: Vec<usize>) {
-        self.add_part(whole, Part::Places(places));
+        if !self.variants[whole].mechanisms.is_empty() && self.is_its_mechanisms(whole) {
+            self.add_part(whole, Part::Places(places));
+        }
     }
 
     /// The variant of this name, if it consists of mechanisms and is no part itself.
@@ -145,7 +148,7 @@ impl Plan {
 }
 
 /// What a variant saves less the harm it does.
-fn net(variant: &Variant) -> Option<f64> {
+pub(super) fn net(variant: &Variant) -> Option<f64> {
     let versus = variant.versus.as_ref()?;
     Some(versus.win? - versus.harm.map_or(0.0, |harm| harm.value))
 }
@@ -198,6 +201,26 @@ fn at_which_most_is_saved(all: f64, alone: &[(usize, f64)]) -> Option<usize> {
             Some(part)
         }
         _ => None,
+    }
+}
+
+/// The part of the variant `whole` at exactly these places, or itself if it acts nowhere else.
+pub(super) fn part_at(plan: &Plan, variants: &[Variant], whole: usize, places: &[usize]) -> Option<usize> {
+    let mut all = std::iter::once(whole).chain(of(plan, variants, whole));
+    all.find(|&part| plan.variants[part].places == places)
+}
+
+/// Whether a part is behind another by more than the margin of a tier and more than the intervals of both leave open.
+pub(super) fn is_behind(one: &Variant, other: &Variant) -> bool {
+    let half = |ends: Option<[f64; 2]>| ends.map_or(0.0, |[low, high]| (high - low) / 2.0);
+    let error = |variant: &Variant| {
+        let versus = variant.versus.as_ref();
+        let harm = versus.and_then(|versus| versus.harm?.ci95);
+        half(versus.and_then(|versus| versus.win_ci95)).hypot(half(harm))
+    };
+    match (net(one), net(other)) {
+        (Some(own), Some(best)) => best - own > margin(best).max(error(one).hypot(error(other))),
+        _ => false,
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! What is run follows from scenario, choice and finished runs alone, never from the clock, unless a budget of time is given.
 
-use super::parts::{doubtful_places, is_enough};
+use super::parts::{doubtful_places, is_enough, part_at, part_that_matters};
 use super::place::Place;
 use super::ranking::Rows;
 use super::sensitivity::{NEIGHBOURS, judge};
@@ -139,6 +139,9 @@ pub(super) fn decide(
         more_seeds(&plan, extent.budget, started, &mut total, &mut rows, run)?;
         if !total.interrupted {
             one_place_at_a_time(&mut plan, &mut total, &rows, extent.budget, run)?;
+        }
+        if !total.interrupted {
+            the_others_at_its_place(&mut plan, &mut total, &rows, extent.budget, run)?;
         }
     }
     let Evaluation { mut comparison, rows } = evaluate(&plan, &total, command);
@@ -356,6 +359,41 @@ fn one_place_at_a_time(
     Ok(())
 }
 
+/// Where the first of its tier is advised at some of its places only, the others of the tier there too: a queue is chosen by what it does where it is
+/// to be put.
+fn the_others_at_its_place(
+    plan: &mut Plan,
+    total: &mut Batch,
+    rows: &Rows,
+    budget: Option<Budget>,
+    run: &mut Runner<'_>,
+) -> Result<(), StudyError> {
+    let Some(&first) = rows.first.first() else {
+        return Ok(());
+    };
+    let variants = ranked(plan, total).variants;
+    let Some(part) = part_that_matters(plan, &variants, first) else {
+        return Ok(());
+    };
+    let places = plan.variants[part].places.clone();
+    if places.is_empty() {
+        return Ok(()); // It is a side whose senders matter.
+    }
+    for &other in rows.first.iter().take(MOST_RIVALS) {
+        let is_larger = plan.variants[other].places.len() > places.len();
+        if !is_larger || part_at(plan, &variants, other, &places).is_some() {
+            continue;
+        }
+        let before = plan.variants.len();
+        plan.add_part_at(other, places.clone());
+        let title = "the best, at the place that matters";
+        if !run_parts(title, plan, total, before, other, budget, run)? {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
 /// Runs the parts of the variant `whole` that were added from `before` on; whether they were finished.
 fn run_parts(
     title: &str,
@@ -475,3 +513,6 @@ const MOST_SEEDS: usize = 4;
 
 /// Most variants of the first tier that are run one place at a time.
 const BEST_FEW: usize = 3;
+
+/// Most variants of the first tier that are run where the first of them makes the difference.
+const MOST_RIVALS: usize = 8;
