@@ -290,6 +290,8 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     if plan.choice().search.is_some() && document.interrupted {
         text.push_str(" The search was interrupted: not every network near this one was tried.");
     }
+    let advised = plan.variants.iter().position(|planned| planned.name == done.name);
+    text.extend(advised.and_then(|index| turn_on::needs_memory(plan, index)));
     text.push_str(&out_of_reach(plan, variants, variant));
     text.push_str(&elsewhere(plan, variants, variant));
     text

@@ -20,7 +20,10 @@ use super::parts::Part;
 use super::place::Place;
 use super::{Plan, words};
 use crate::mechanisms::Effort;
+use crate::memory;
 use crate::result::{Instruction, Variant};
+use crate::scenario::Medium;
+use fleetfoot_sim::spec::LinkSpec;
 use line::Carried;
 pub(super) use line::Shaped;
 
@@ -121,6 +124,33 @@ pub(super) fn missing_at(plan: &Plan, index: usize) -> Option<Missing> {
             place: one.place,
             nearest: one.nearest?,
         })
+    })
+}
+
+/// That the variant at `index` needs more memory at the port of a switch than the scenario gives it; `None`: it does not.
+pub(super) fn needs_memory(plan: &Plan, index: usize) -> Option<String> {
+    let planned = plan.variants.get(index)?;
+    let mut places = planned.places.iter().filter_map(|&place| plan.places.get(place));
+    places.find_map(|place| {
+        let &link = place.links.first()?;
+        memory_beyond(plan, planned.resolved.spec.links.get(link)?, place)
+    })
+}
+
+/// That `link` as a variant has it, at `place`, needs more memory of a switch than as described: a port has what its switch gives it.
+fn memory_beyond(plan: &Plan, link: &LinkSpec, place: &Place) -> Option<String> {
+    let &index = place.links.first()?;
+    let medium = plan.described.links_info.get(index)?.medium;
+    let has = queues::room_of(plan.described.spec.links.get(index)?)?;
+    let needs = queues::room_of(link)?;
+    let beyond = medium == Some(Medium::Switch) && needs > has;
+    beyond.then(|| {
+        format!(
+            " It needs {} of memory at {}, to which the scenario gives {}: only a switch that can give one port so much has it.",
+            memory::shown(needs),
+            place.described(),
+            memory::shown(has)
+        )
     })
 }
 

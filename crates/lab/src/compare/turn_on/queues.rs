@@ -1,5 +1,7 @@
 //! Queue disciplines as `tc` takes them, with what a variant's parameters change of its defaults.
 
+mod turns;
+
 use super::line::tc_rate;
 use fleetfoot_core::parameter::Value;
 use fleetfoot_core::queue::Limit;
@@ -33,7 +35,7 @@ impl Discipline {
     /// Of a plain queue, what its room is for: `before` is the queue that it replaces. A shorter one is worth nothing behind the ring of
     /// a driver that has room for more; a longer one is there so that bursts find room.
     pub(super) fn instead_of(mut self, before: &LinkSpec, link: &LinkSpec, at_port: bool) -> Discipline {
-        let packets = |link| Queue { link, rate: None }.packets();
+        let packets = |link| Queue::plain(link).packets();
         if link.queue != "drop-tail" || before.queue != "drop-tail" {
             return self;
         }
@@ -48,7 +50,24 @@ impl Discipline {
 
     /// The discipline of `link`, sent at `rate`, which a shaper may have lowered.
     pub(super) fn of(link: &LinkSpec, rate: Option<Rate>) -> Discipline {
-        let queue = Queue { link, rate };
+        Discipline::new(Queue {
+            link,
+            rate,
+            port: false,
+        })
+    }
+
+    /// The discipline of `link` at the port itself, whose memory the limit is.
+    pub(super) fn at_port(link: &LinkSpec, rate: Option<Rate>) -> Discipline {
+        Discipline::new(Queue {
+            link,
+            rate,
+            port: true,
+        })
+    }
+
+    fn new(queue: Queue<'_>) -> Discipline {
+        let link = queue.link;
         let mut discipline = match link.queue {
             "drop-tail" => queue.drop_tail(),
             "red" => queue.red(),
@@ -95,6 +114,8 @@ fn only_here(does: &'static str, nearest: &str) -> Discipline {
 struct Queue<'a> {
     link: &'a LinkSpec,
     rate: Option<Rate>,
+    /// Whether it is at the port itself, not behind a shaper in a router that has memory to spare.
+    port: bool,
 }
 
 /// What is added to `arguments` one after the other.
@@ -115,7 +136,15 @@ impl Words {
     }
 }
 
-impl Queue<'_> {
+impl<'a> Queue<'a> {
+    fn plain(link: &'a LinkSpec) -> Queue<'a> {
+        Queue {
+            link,
+            rate: None,
+            port: false,
+        }
+    }
+
     /// The value of a parameter that was given, or is a default that `tc` does not share.
     fn value(&self, name: &str) -> Option<Value> {
         let values = &self.link.queue_values;
@@ -157,11 +186,25 @@ impl Queue<'_> {
         self.packets_of(SMALLEST.min(self.mtu()))
     }
 
+    /// Room in packets where nothing but the limit ends a queue: at a port in the largest, of which its memory holds so many.
+    fn whole(&self) -> u64 {
+        match self.port {
+            true => self.packets(),
+            false => self.smallest(),
+        }
+    }
+
     /// What the limit in packets stands for, if that of the scenario is in bytes.
     fn room(&self) -> Option<String> {
         let Limit::Bytes(bytes) = self.link.queue_values.limit("limit") else {
             return None;
         };
+        if self.port && matches!(self.link.queue, "drr" | "sfq") {
+            return Some(format!(
+                "The limit of the scenario is {bytes}, the memory of the port, and tc counts packets here: it is given in packets of {} bytes; of smaller ones fewer bytes find room than in the simulation.",
+                self.mtu()
+            ));
+        }
         let smallest = SMALLEST.min(self.mtu());
         Some(format!(
             "The limit of the scenario is {bytes}, and tc counts packets here: it is given in packets of {smallest} bytes, the smallest that are usual, so that none is dropped earlier than in the simulation; of larger ones more wait, if the queue ever gets so long."
@@ -169,8 +212,12 @@ impl Queue<'_> {
     }
 
     fn limit(&self, words: &mut Words, default: u64) {
-        if self.smallest() != default {
-            words.add(format!("limit {}", self.smallest()));
+        let room = match self.link.queue {
+            "sfq" => self.whole(),
+            _ => self.smallest(),
+        };
+        if room != default {
+            words.add(format!("limit {room}"));
         }
     }
 
@@ -422,31 +469,6 @@ impl Queue<'_> {
         }
     }
 
-    /// The limit is left to cake: it counts memory there, not packets.
-    fn cake(&self) -> Discipline {
-        let mut words = Words::new("cake besteffort");
-        match self.value("isolation") {
-            Some(Value::Choice(isolation)) => words.add(isolation),
-            _ => words.add("triple-isolate"),
-        }
-        if let Some(Value::Duration(interval)) = self.value("interval")
-            && interval != Duration::from_millis(100)
-        {
-            words.add(format!("rtt {}", tc_time(interval)));
-        }
-        Discipline {
-            arguments: words.text(),
-            nearest: None,
-            stands_in: None,
-            does: "computers get equal shares, and each connection waits in a queue of its own, so that short and quiet ones go ahead of long transfers",
-            needs: String::from(CAKE_NEEDS),
-            elsewhere: String::from("fair queueing by host and flow"),
-            room: None,
-            fair: true,
-            shapes: true,
-        }
-    }
-
     fn dualpi2(&self) -> Discipline {
         let mut words = Words::new("dualpi2");
         self.limit(&mut words, 10_000);
@@ -493,61 +515,14 @@ impl Queue<'_> {
             shapes: false,
         }
     }
+}
 
-    fn drr(&self) -> Discipline {
-        let mut words = Words::new("sfq");
-        words.add(format!("limit {}", self.smallest().clamp(2, 65_535)));
-        if let Some(Value::Bytes(quantum)) = self.value("quantum") {
-            words.add(format!("quantum {}", quantum.0.max(self.mtu())));
-        }
-        if let Some(Value::Integer(buckets)) = self.value("buckets")
-            && buckets != 1024
-        {
-            words.add(format!("divisor {}", buckets.next_power_of_two().min(65_536)));
-        }
-        if self.value("drop") == Some(Value::Choice("head")) {
-            words.add("headdrop");
-        }
-        Discipline {
-            arguments: words.text(),
-            nearest: None,
-            stands_in: Some("sfq"),
-            does: "each connection waits in a queue of its own and they take turns, so that none waits behind another's packets",
-            needs: String::from(
-                "Linux 3.3 or later, package iproute2: of what needs no classes sfq is the nearest to deficit round robin. Connections share its queues by a hash, and at most 127 packets of a queue wait: the mechanism sfq has these limits too.",
-            ),
-            elsewhere: String::from("fair queueing by flow (DRR, WFQ)"),
-            room: None,
-            fair: true,
-            shapes: false,
-        }
-    }
-
-    fn sfq(&self) -> Discipline {
-        let mut words = Words::new("sfq");
-        self.limit(&mut words, 127);
-        for (name, default) in [("flows", 128), ("depth", 127), ("divisor", 1024)] {
-            match self.value(name) {
-                Some(Value::Integer(number)) if number != default => words.add(format!("{name} {number}")),
-                _ => {}
-            }
-        }
-        self.quantum(&mut words);
-        match self.value("perturb") {
-            Some(Value::Duration(span)) if !span.is_zero() => {
-                words.add(format!("perturb {}", span.as_millis().div_ceil(1000)));
-            }
-            _ => {}
-        }
-        if self.flag("headdrop") {
-            words.add("headdrop");
-        }
-        Discipline {
-            arguments: words.text(),
-            stands_in: None,
-            needs: String::from("Linux, package iproute2; depth, flows and headdrop from Linux 3.3 on."),
-            ..self.drr()
-        }
+/// Bytes of the largest packets for which the queue of `link` has room; `None`: no limit.
+pub(super) fn room_of(link: &LinkSpec) -> Option<u64> {
+    match link.queue_values.limit("limit") {
+        Limit::Bytes(bytes) => Some(bytes.0),
+        Limit::Packets(packets) => Some(u64::from(packets) * u64::from(link.mtu)),
+        Limit::Unlimited => None,
     }
 }
 

@@ -9,6 +9,7 @@ use super::super::place::Place;
 use super::super::{Plan, Planned, words};
 use super::htb::{arrivals, shaper};
 use super::line::{self, Access, Carried, Framing, Shaped, tc_rate};
+use super::memory_beyond;
 use super::queues::{CAKE_NEEDS, Discipline};
 use super::router::bridge;
 use crate::result::Instruction;
@@ -142,7 +143,10 @@ impl<'a> Here<'a> {
 
     /// The variant's queue, sent at `rate`, in place of the one described; `at_port`: directly at a port, without a shaper.
     fn discipline(&self, rate: Option<Rate>, at_port: bool) -> Discipline {
-        let discipline = Discipline::of(self.link, rate);
+        let discipline = match at_port {
+            true => Discipline::at_port(self.link, rate),
+            false => Discipline::of(self.link, rate),
+        };
         let links = &self.plan.described.spec.links;
         match self.place.links.first().and_then(|&index| links.get(index)) {
             Some(before) => discipline.instead_of(before, self.link, at_port),
@@ -220,6 +224,7 @@ impl<'a> Here<'a> {
                 " The command is for a switch that runs Linux and queues in it; of others ask: {}.",
                 discipline.elsewhere
             ));
+            needs.extend(memory_beyond(self.plan, self.link, self.place));
         }
         self.instruction(device, commands, why, needs)
     }

@@ -308,6 +308,44 @@ fn a_port_is_changed_directly_at_its_own_rate() {
     );
 }
 
+/// Worked by hand: 1875 kB are 1250 packets of 1500 bytes, of which Linux counts 2304 bytes each.
+#[test]
+fn at_a_port_what_fills_its_room_is_limited_to_the_port_s_memory() {
+    let port = line("10 Gbit/s", "10 Gbit/s", "medium = \"switch\"");
+    for (name, queue) in [
+        ("drr", "sfq limit 1250 headdrop"),
+        ("sfq", "sfq limit 1250"),
+        ("cake", "cake besteffort triple-isolate memlimit 2880000"),
+        // These keep their queues short by themselves.
+        ("fq-codel", "fq_codel limit 46875"),
+    ] {
+        let step = &steps(&port, name, DOWN)[0];
+        assert_eq!(
+            step.commands,
+            [format!("DEV=eth0; tc qdisc replace dev $DEV root {queue}")]
+        );
+        let said = step.needs.contains("1875000 B, the memory of the port");
+        assert_eq!(said, name != "fq-codel", "{step:?}");
+    }
+    assert!(!steps(&cable(), "cake", UP)[0].commands[0].contains("memlimit"));
+}
+
+#[test]
+fn a_longer_buffer_at_a_switch_says_how_much_memory_that_is() {
+    let needs = |medium: &str| {
+        let text = line("10 Gbit/s", "10 Gbit/s", medium).replace("1875 kB", "90 kB");
+        steps(&text, "long-buffer", DOWN)[0].needs.clone()
+    };
+    let switch = needs("medium = \"switch\"");
+    assert!(
+        switch.contains("It needs 1.5 MB of memory at ")
+            && switch.contains("to which the scenario gives 90 kB"),
+        "{switch}"
+    );
+    let host = needs("medium = \"host\"");
+    assert!(!host.contains("of memory at"), "{host}");
+}
+
 #[test]
 fn only_a_shorter_plain_queue_at_a_port_needs_a_short_ring() {
     let port = line("10 Gbit/s", "10 Gbit/s", "medium = \"switch\"");
@@ -332,9 +370,9 @@ fn an_unknown_line_with_uneven_rates_gets_the_shaper_first() {
     let line_steps = steps(&line("50 Mbit/s", "10 Mbit/s", ""), "cake", UP);
     assert_eq!(line_steps.len(), 2);
     assert!(line_steps[0].commands[0].contains("bandwidth 9500kbit ethernet "));
-    assert!(line_steps[1].commands[0].ends_with("root cake besteffort triple-isolate"));
+    assert!(line_steps[1].commands[0].ends_with("root cake besteffort triple-isolate memlimit 576000"));
     let even = steps(&line("100 Mbit/s", "100 Mbit/s", ""), "cake", UP);
-    assert!(even[0].commands[0].ends_with("root cake besteffort triple-isolate"));
+    assert!(even[0].commands[0].ends_with("root cake besteffort triple-isolate memlimit 576000"));
     assert!(even[1].commands[0].contains("bandwidth 95mbit ethernet "));
 }
 
