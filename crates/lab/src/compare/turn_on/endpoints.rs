@@ -53,7 +53,7 @@ pub(super) fn at_hosts(plan: &Plan, planned: &Planned, check: Option<&str>) -> V
     for step in steps(planned) {
         ends.entry(step.end).or_default().push(step);
     }
-    let home = is_home(plan);
+    let access_line = is_access_line(plan);
     let relays = relays(plan, planned);
     let with_relays = |mut one: Instruction| {
         if !relays.is_empty() {
@@ -66,7 +66,7 @@ pub(super) fn at_hosts(plan: &Plan, planned: &Planned, check: Option<&str>) -> V
         one
     };
     ends.into_iter()
-        .map(|(end, steps)| with_relays(instruction(planned, end, senders, home, &steps, check)))
+        .map(|(end, steps)| with_relays(instruction(planned, end, senders, access_line, &steps, check)))
         .collect()
 }
 
@@ -90,7 +90,7 @@ fn instruction(
     planned: &Planned,
     end: End,
     senders: Senders,
-    home: bool,
+    access_line: bool,
     steps: &[Step],
     check: Option<&str>,
 ) -> Instruction {
@@ -101,15 +101,15 @@ fn instruction(
         (End::Both, Senders::Servers | Senders::Clients) => Senders::Both,
         (End::Receivers | End::Both, senders) => senders,
     };
-    let device = match (hosts, home) {
+    let device = match (hosts, access_line) {
         (Senders::Servers, true) => {
-            "every server you use: whoever runs it can do this, you cannot do it from home"
+            "every server at the other end: whoever runs it can do this, nothing at your end of the line can"
         }
         (Senders::Servers, false) => "every server",
-        (Senders::Clients, true) => "every computer of yours at this line",
+        (Senders::Clients, true) => "every device of yours at this line",
         (Senders::Clients, false) => "every client",
         (Senders::Both, true) => {
-            "every computer of yours at this line, and every server you use (whoever runs it can do that)"
+            "every device of yours at this line, and every server at the other end (whoever runs it can do that)"
         }
         (Senders::Both, false) => "every server and every client",
         (Senders::Hosts, _) => "every host that takes part",
@@ -224,8 +224,8 @@ fn distinct(texts: impl Iterator<Item = String>) -> String {
     kept.join(" ")
 }
 
-/// Whether the network holds a line to a home or office: by its medium, or by rates that differ between the directions.
-fn is_home(plan: &Plan) -> bool {
+/// Whether the network holds a line to a provider: by its medium, or by rates that differ between the directions.
+fn is_access_line(plan: &Plan) -> bool {
     let medium =
         |info: &crate::scenario::LinkInfo| info.medium.is_some_and(|medium| line::access(medium).is_some());
     let uneven = || {

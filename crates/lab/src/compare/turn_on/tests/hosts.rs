@@ -7,7 +7,11 @@ fn servers_are_not_the_homes() {
     let window_steps = steps(&cable(), "initial-window-20", UP);
     assert_eq!(window_steps.len(), 1);
     assert_eq!(window_steps[0].place, "servers");
-    assert!(window_steps[0].device.contains("you cannot do it from home"));
+    assert!(
+        window_steps[0]
+            .device
+            .contains("nothing at your end of the line can")
+    );
     assert_eq!(
         window_steps[0].commands,
         [
@@ -197,7 +201,7 @@ fn servers_get_a_proxy_that_accepts() {
     for (text, device, command) in [
         (
             &down,
-            "every server you use",
+            "every server at the other end",
             "PORT=80; fleetfoot proxy --accept 7000 --to 127.0.0.1:$PORT --address 10.9.0.2/24 --allow 0.0.0.0/0 --set tcp.rdb=one",
         ),
         (
@@ -207,7 +211,7 @@ fn servers_get_a_proxy_that_accepts() {
         ),
         (
             &up,
-            "every computer of yours",
+            "every device of yours",
             "fleetfoot proxy --masquerade --set tcp.rdb=one",
         ),
     ] {
