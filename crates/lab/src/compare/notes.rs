@@ -9,6 +9,7 @@ use crate::run::Batch;
 use crate::scenario::Medium;
 use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::rng::Distribution;
+use fleetfoot_core::tcp::EcnFeedback;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::spec::{Compared, GroupSpec, LinkRate, LinkSpec, Losses, Traffic, TrafficKind};
 
@@ -76,9 +77,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
     notes.extend(dsl_without_framing(plan));
     notes.extend(red_that_drops(plan));
     if several && !plan.standing.is_empty() && standing.is_empty() {
-        notes.push(String::from(
-            "no queue stands in this network as described, so queue mechanisms have little to shorten",
-        ));
+        notes.push(nothing_stands(plan, document));
     }
     notes.extend(several.then(|| too_short(plan, document)).flatten());
     notes.extend((0..plan.described.groups.len()).filter_map(|index| buffer_bound(plan, document, index)));
@@ -144,6 +143,24 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
     notes
 }
 
+/// That no queue stands, and what follows for mechanisms of queues. One that saves time nevertheless shortens waits below the bounds.
+fn nothing_stands(plan: &Plan, document: &Document) -> String {
+    let setting = document.recommended.as_ref();
+    let queue = setting.filter(|setting| {
+        let mut planned = plan.variants.iter();
+        planned.any(|planned| planned.name == setting.variant && !planned.places.is_empty())
+    });
+    match queue {
+        Some(setting) => format!(
+            "no queue stands in this network as described by the bounds of docs/trust.md (Tiers): what {} saves are shorter waits than those",
+            setting.variant
+        ),
+        None => String::from(
+            "no queue stands in this network as described, so queue mechanisms have little to shorten",
+        ),
+    }
+}
+
 /// That lines of DSL count bytes that the scenario does not.
 fn dsl_without_framing(plan: &Plan) -> Option<String> {
     let places: Vec<(String, Medium)> = plan
@@ -176,30 +193,37 @@ fn dsl_without_framing(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// That a queue of RED that is to mark drops instead, since its thresholds are one: the recipe of DCTCP's step, where nothing marks above.
+/// That a queue of RED whose thresholds are one, the recipe of DCTCP's step, drops: it is to mark and nothing marks above, or senders would take marks and it
+/// has no `ecn`.
 fn red_that_drops(plan: &Plan) -> Option<String> {
-    let drops = |link: &LinkSpec| {
+    let one_threshold = |link: &LinkSpec| {
         let values = &link.queue_values;
         let thresholds = || Some((values.number("min_threshold")?, values.number("max_threshold")?));
-        link.queue == "red"
-            && values.flag("ecn")
-            && values.flag("hard_drop")
-            && thresholds().is_some_and(|(min, max)| max <= min + STEP)
+        link.queue == "red" && thresholds().is_some_and(|(min, max)| max <= min + STEP)
     };
     let links = &plan.described.spec.links;
-    let places: Vec<String> = plan
-        .places
-        .iter()
-        .filter(|place| place.links.first().is_some_and(|&link| drops(&links[link])))
-        .map(Place::described)
-        .collect();
-    (!places.is_empty()).then(|| {
-        format!(
-            "{}: RED has `ecn`, and from `max_threshold` on it drops nevertheless (RFC 3168 7); that is its `min_threshold`, so hardly anything is \
-             marked. For one threshold from which everything is marked, as DCTCP wants it, write `hard_drop = false`, with which Linux's RED works too",
-            first_of(&places)
-        )
-    })
+    let at = |drops: &dyn Fn(&LinkSpec) -> bool| {
+        let places = plan.places.iter();
+        let found = places.filter(|place| {
+            let link = place.links.first().map(|&link| &links[link]);
+            link.is_some_and(|link| one_threshold(link) && drops(link))
+        });
+        let names: Vec<String> = found.map(Place::described).collect();
+        (!names.is_empty()).then(|| first_of(&names))
+    };
+    if let Some(places) = at(&|link| link.queue_values.flag("ecn") && link.queue_values.flag("hard_drop")) {
+        return Some(format!(
+            "{places}: RED has `ecn`, and from `max_threshold` on it drops nevertheless (RFC 3168 7); that is its `min_threshold`, so hardly anything is \
+             marked. For one threshold from which everything is marked, as DCTCP wants it, write `hard_drop = false`, with which Linux's RED works too"
+        ));
+    }
+    let mut groups = plan.described.spec.groups.iter();
+    let takes_marks = groups.any(|group| group.sender.ecn != EcnFeedback::Off);
+    let places = at(&|link| !link.queue_values.flag("ecn")).filter(|_| takes_marks)?;
+    Some(format!(
+        "{places}: senders here take marks (ECN), and RED has one threshold and no `ecn`, so it drops what it could mark; for one threshold from which \
+         everything is marked, as DCTCP wants it, write `ecn = true, hard_drop = false`"
+    ))
 }
 
 /// Thresholds that are no further apart are one.
@@ -517,8 +541,57 @@ mod tests {
         let note = noted(&format!("{step}, ecn = true")).expect("it drops everything");
         assert!(note.contains("write `hard_drop = false`"), "{note}");
         assert_eq!(noted(&format!("{step}, ecn = true, hard_drop = false")), None);
-        assert_eq!(noted(step), None, "nobody wants marks");
+        assert_eq!(noted(step), None, "nobody takes marks");
+        let marks = |ecn: &str| {
+            let text = crate::testing::BUSY_LINE.replacen(
+                "kind = \"drop-tail\"",
+                &format!("kind = \"red\", {step}"),
+                1,
+            );
+            let text = text.replacen("[tcp]", &format!("[tcp]\necn = {ecn}"), 1);
+            let scenario = Scenario::parse("home-line.toml", &text);
+            let scenario = scenario.expect("it is correct");
+            red_that_drops(&Plan::compare(scenario, &Choice::default()).expect("it resolves"))
+        };
+        let note = marks("true").expect("it drops what it could mark");
+        assert!(note.contains("write `ecn = true, hard_drop = false`"), "{note}");
+        assert_eq!(marks("false"), None);
         assert_eq!(noted("min_threshold = 20, max_threshold = 60, ecn = true"), None);
+    }
+
+    #[test]
+    fn that_no_queue_stands_does_not_speak_against_a_queue_that_is_recommended() {
+        let scenario = Scenario::parse("home-line.toml", crate::testing::BUSY_LINE).expect("it is correct");
+        let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
+        let mut document = Document::default();
+        let note = nothing_stands(&plan, &document);
+        assert!(
+            note.ends_with("queue mechanisms have little to shorten"),
+            "{note}"
+        );
+        let mut with = |name: &str| {
+            document.recommended = Some(crate::result::Recommended {
+                variant: name.to_owned(),
+                equals: Vec::new(),
+                places: Vec::new(),
+                matters: None,
+                seeds: 10,
+                undecided: 0,
+                open: Vec::new(),
+                tier: 1,
+            });
+            nothing_stands(&plan, &document)
+        };
+        let note = with("fq-codel");
+        assert!(
+            note.ends_with("what fq-codel saves are shorter waits than those"),
+            "{note}"
+        );
+        let note = with("initial-window-20");
+        assert!(
+            note.ends_with("queue mechanisms have little to shorten"),
+            "{note}"
+        );
     }
 
     #[test]
