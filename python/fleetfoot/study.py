@@ -108,7 +108,8 @@ def compare(
         where: Apply queue mechanisms here, not where queues stand: ``LINK`` or ``LINK:DIRECTION``.
         pairs: Also the sensible pairs of mechanisms.
         sensitivity: Also: does the answer hold at half and double rate, RTT, load and buffer, and with jitter?
-        budget: How far to go while the best are undecided: so many more runs (``500``), or so long (``"2 min"``).
+        budget: How far to go while the best are undecided: so many more runs (``500``), or so long in all
+            (``"2 min"``): the first pass is made whole, and after that time no further step begins.
         seed: The first seed, instead of the scenario's.
         seeds: Number of seeds, instead of the scenario's.
         jobs: Threads, 1 to 512; by default one per core.

@@ -26,6 +26,7 @@ use fleetfoot_lab::scenario::Scenario;
 use fleetfoot_sim::spec::Spec;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Flags of `compare`.
 #[derive(Debug, Args)]
@@ -54,7 +55,8 @@ pub(crate) struct Arguments {
     /// Does the answer hold at half and double rate, RTT, load and buffer, with jitter, and where most waits alone?
     #[arg(long)]
     sensitivity: bool,
-    /// How far to go while the best are undecided: so many more runs ("500"), or so long in all ("2 min"); by default at most as
+    /// How far to go while the best are undecided: so many more runs ("500"), or so long in all ("2 min": the first pass, every variant with
+    /// every seed, is made whole; after it no step begins once the time is over, and one that has begun is finished); by default at most as
     /// many runs as the first pass (of few variants up to three times as many, 200 at most).
     #[arg(long, value_name = "RUNS|TIME", value_parser = clap::value_parser!(Budget))]
     budget: Option<Budget>,
@@ -78,6 +80,8 @@ pub(crate) struct Finished {
     study: Study,
     folder: PathBuf,
     interrupted: bool,
+    /// That it took longer than it was to.
+    over: Option<String>,
 }
 
 impl Finished {
@@ -100,6 +104,9 @@ impl Finished {
             self.folder.join("report.html").display(),
             self.study.comparison.command
         ));
+        if let Some(over) = &self.over {
+            common.say(over);
+        }
         if self.interrupted {
             common.say("Interrupted: the same command, without --fresh, goes on where this one stopped.");
             return Err(Failure::interrupted());
@@ -144,7 +151,26 @@ fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Fi
         out: arguments.out.as_deref(),
         search: None,
     };
-    task.carried_out(common, |plan, step| study(plan, extent, &command(), step))
+    let started = Instant::now();
+    let made = task.carried_out(common, |plan, step| study(plan, extent, &command(), step))?;
+    Ok(Finished {
+        over: over_budget(extent.budget, started.elapsed()),
+        ..made
+    })
+}
+
+/// That a comparison took longer than its budget of time, and why it may.
+fn over_budget(budget: Option<Budget>, took: Duration) -> Option<String> {
+    let Some(Budget::Time(time)) = budget else {
+        return None;
+    };
+    (took > time).then(|| {
+        format!(
+            "--budget: it took {:.1} s instead of {:.1} s. The first pass, every variant with every seed, is made whole, and a step that has begun is finished.",
+            took.as_secs_f64(),
+            time.as_secs_f64()
+        )
+    })
 }
 
 /// A comparison that is to be made, or a search.
@@ -271,6 +297,7 @@ impl Task<'_> {
         Ok(Finished {
             interrupted: study.batch.interrupted || stop.load(Ordering::Relaxed),
             folder: folder.path().to_path_buf(),
+            over: None,
             study,
         })
     }
@@ -309,4 +336,24 @@ fn several(arguments: &Arguments, files: &[PathBuf], common: &Common) -> Result<
         print(&crate::beside::networks(&comparisons, common.colored(), width()))?;
     }
     finished.iter().try_for_each(|one| one.close(common))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Budget, over_budget};
+    use std::time::Duration;
+
+    #[test]
+    fn a_budget_of_time_that_was_exceeded_is_reported() {
+        let budget = Some(Budget::Time(Duration::from_secs(10)));
+        assert_eq!(over_budget(budget, Duration::from_secs(9)), None);
+        let said = over_budget(budget, Duration::from_millis(25_400)).expect("it took longer");
+        assert!(
+            said.starts_with("--budget: it took 25.4 s instead of 10.0 s."),
+            "{said}"
+        );
+        let runs = Some(Budget::Runs(0));
+        assert_eq!(over_budget(runs, Duration::from_secs(900)), None);
+        assert_eq!(over_budget(None, Duration::from_secs(900)), None);
+    }
 }

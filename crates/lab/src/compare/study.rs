@@ -10,7 +10,7 @@ use super::ranking::Rows;
 use super::sensitivity::{NEIGHBOURS, judge};
 use super::{Choice, Evaluation, Plan, evaluate, ranked};
 use crate::clock::Instant;
-use crate::result::{Comparison, Jittered, RunData};
+use crate::result::{Comparison, Jittered, RunData, Senders};
 use crate::run::{Batch, Job};
 use crate::scenario::{Error, Scenario, Setting};
 use fleetfoot_core::time::Duration;
@@ -22,8 +22,37 @@ use std::str::FromStr;
 pub enum Budget {
     /// Most runs beyond the first pass.
     Runs(u64),
-    /// Time for everything, from the start; what is run then depends on the machine.
+    /// Time for everything, from the start, after which no further step begins; the first pass is made whole, and a step that has begun is finished. What
+    /// is run then depends on the machine.
     Time(std::time::Duration),
+}
+
+/// What a budget of time left out.
+struct Left<'a> {
+    budget: Option<Budget>,
+    started: Instant,
+    out: Vec<&'a str>,
+}
+
+impl<'a> Left<'a> {
+    /// Whether there is time for this step; if not, it is left out.
+    fn for_step(&mut self, step: &'a str) -> bool {
+        let over = matches!(self.budget, Some(Budget::Time(time)) if self.started.elapsed() >= time);
+        if over {
+            self.out.push(step);
+        }
+        !over
+    }
+
+    /// What is said of it.
+    fn note(&self) -> Option<String> {
+        (!self.out.is_empty()).then(|| {
+            format!(
+                "the budget of time was over before these were run: {}",
+                self.out.join(", ")
+            )
+        })
+    }
 }
 
 impl FromStr for Budget {
@@ -134,24 +163,32 @@ pub(super) fn decide(
     let scenario = plan.scenario.clone();
     let choice = plan.choice().clone();
     let described = total.runs.first().cloned().unwrap_or_default();
+    let mut left = Left {
+        budget: extent.budget,
+        started,
+        out: Vec::new(),
+    };
     let mut rows = ranked(&plan, &total).rows;
     if !total.interrupted && !rows.same_seeds {
         more_seeds(&plan, extent.budget, started, &mut total, &mut rows, run)?;
-        if !total.interrupted {
+        let first = || rows.first.iter().map(|&whole| &plan.variants[whole]);
+        let parts = first().any(|whole| whole.places.len() > 1 || whole.senders == Some(Senders::Both));
+        if !total.interrupted && parts && left.for_step("the best, one place at a time") {
             one_place_at_a_time(&mut plan, &mut total, &rows, extent.budget, run)?;
-        }
-        if !total.interrupted {
-            the_others_at_its_place(&mut plan, &mut total, &rows, extent.budget, run)?;
+            if !total.interrupted && left.for_step("all of the first tier at the place that matters") {
+                the_others_at_its_place(&mut plan, &mut total, &rows, extent.budget, run)?;
+            }
         }
     }
     let Evaluation { mut comparison, rows } = evaluate(&plan, &total, command);
     if !total.interrupted
         && plan.variants.len() > 1
         && let Some(set) = jitter(&plan, rows.same_seeds)
+        && left.for_step("the comparison with jitter")
     {
         comparison.document.jittered = jittered(&scenario, &choice, &set, &comparison, &mut total, run)?;
     }
-    if extent.sensitivity && !total.interrupted {
+    if extent.sensitivity && !total.interrupted && left.for_step("the networks near this one") {
         sensitivity(&plan, &described, &mut comparison, &mut total, run)?;
     }
     if extent.only_what_holds {
@@ -159,11 +196,14 @@ pub(super) fn decide(
         super::answer::keep_what_holds(&plan, &mut comparison.document);
     }
     if !total.interrupted {
+        let may = || left.for_step("the recommended setting at the rate of its command");
         comparison.document.as_commanded =
-            super::commanded::at_command(&plan, &comparison, &mut total, || true, run)?;
+            super::commanded::at_command(&plan, &comparison, &mut total, may, run)?;
     }
     comparison.document.interrupted = total.interrupted;
     super::conclude(&plan, &rows, &total, &mut comparison);
+    let notes = &mut comparison.document.notes;
+    notes.splice(0..0, left.note());
     Ok(Study {
         plan,
         comparison,
@@ -516,3 +556,32 @@ const BEST_FEW: usize = 3;
 
 /// Most variants of the first tier that are run where the first of them makes the difference.
 const MOST_RIVALS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::{Budget, Instant, Left};
+
+    #[test]
+    fn no_step_begins_after_a_budget_of_time_and_what_is_left_out_is_noted() {
+        let left = |budget| Left {
+            budget,
+            started: Instant::now(),
+            out: Vec::new(),
+        };
+        let mut over = left(Some(Budget::Time(std::time::Duration::ZERO)));
+        assert!(!over.for_step("jitter") && !over.for_step("networks near"));
+        assert_eq!(
+            over.note().as_deref(),
+            Some("the budget of time was over before these were run: jitter, networks near")
+        );
+        for budget in [
+            None,
+            Some(Budget::Runs(0)),
+            Some(Budget::Time(std::time::Duration::from_secs(3600))),
+        ] {
+            let mut enough = left(budget);
+            assert!(enough.for_step("jitter"));
+            assert_eq!(enough.note(), None);
+        }
+    }
+}
