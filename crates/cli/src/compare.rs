@@ -259,7 +259,7 @@ impl Task<'_> {
                 reporter.run(part, progress);
             })
         };
-        let made = make(plan, &mut step);
+        let made = reporter.watched(|| make(plan, &mut step));
         if made.is_err() {
             reporter.finish();
         }

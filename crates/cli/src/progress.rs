@@ -65,7 +65,7 @@ impl Display {
                 let Ok(mut lines) = lines.lock() else { return };
                 let elapsed = lines.started.elapsed();
                 if elapsed >= lines.next {
-                    lines.next = elapsed.mul_f64(2.0);
+                    lines.next = next_line(elapsed);
                     // Talk that nobody can read is no reason to stop.
                     let line = line(elapsed.as_secs_f64());
                     let _ = match lines.title.as_str() {
@@ -114,6 +114,17 @@ impl Display {
         }
     }
 }
+
+/// When the line after one at `elapsed` is due: at growing intervals, of which none is longer than anybody waits without a word.
+fn next_line(elapsed: Duration) -> Duration {
+    elapsed + elapsed.min(SILENCE)
+}
+
+/// Longest time without a line.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// How often it is looked whether a line is due although no run has anything to report.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Time between two changes of a bar.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -266,6 +277,39 @@ impl Reporter {
         );
     }
 
+    /// Does the work, and writes the line that is due while no run reports anything: where runs are being evaluated, which may take longer than them.
+    pub(crate) fn watched<T>(&self, work: impl FnOnce() -> T) -> T {
+        let Display::Lines(_) = self.display else {
+            return work();
+        };
+        std::thread::scope(|scope| {
+            let (done, waiting) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                // It ends when the work has, and the sender is gone.
+                while let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = waiting.recv_timeout(LOOK) {
+                    self.at_work();
+                }
+            });
+            let result = work();
+            drop(done);
+            result
+        })
+    }
+
+    /// Writes how many runs are done, if a line is due.
+    fn at_work(&self) {
+        let Ok(underway) = self.underway.lock() else {
+            return;
+        };
+        let (done, total) = (underway.done, underway.total);
+        drop(underway);
+        self.display.show(
+            done,
+            |_| String::new(),
+            |elapsed_s| at_work(done, total, elapsed_s),
+        );
+    }
+
     /// How far a run that was stopped had come, in words; nothing if none was under way.
     pub(crate) fn stopped(&self) -> Option<String> {
         let underway = self.underway.lock().ok()?;
@@ -306,7 +350,7 @@ impl Reporter {
                         .write(&written(step, started.elapsed().as_secs_f64()));
                     pause = match self.display {
                         Display::Bar(..) => REDRAW,
-                        Display::Lines(_) | Display::Nothing => started.elapsed(),
+                        Display::Lines(_) | Display::Nothing => started.elapsed().min(SILENCE),
                     };
                 }
             });
@@ -337,6 +381,16 @@ impl Writing {
     fn step(&self) -> &'static str {
         self.0.lock().map_or("", |step| *step)
     }
+}
+
+/// How far a step is of which no run reports anything.
+fn at_work(done: u64, total: u64, elapsed_s: f64) -> String {
+    let runs = counted(total, "run");
+    let what = match done < total {
+        true => "",
+        false => ", comparing them",
+    };
+    format!("{done} of {runs} after {elapsed_s:.0} s{what}")
 }
 
 /// What is being written, in words.
@@ -452,7 +506,7 @@ impl ReplayReporter {
 
 #[cfg(test)]
 mod tests {
-    use super::{Writing, left, run_in_words, written};
+    use super::{Duration, SILENCE, Writing, at_work, left, next_line, run_in_words, written};
     use crate::forecast::tests::forecast;
     use fleetfoot_lab::run::Pulse;
 
@@ -471,6 +525,25 @@ mod tests {
         );
         pulse.at_s = 86_410.0;
         assert!(run_in_words(&pulse).ends_with("waiting for the last flows"));
+    }
+
+    #[test]
+    fn lines_come_at_growing_intervals_of_at_most_twenty_seconds() {
+        let mut at = Duration::from_secs(2);
+        let mut lines = Vec::new();
+        while at < Duration::from_secs(600) {
+            lines.push(at);
+            at = next_line(at);
+        }
+        assert_eq!(lines[..5], [2, 4, 8, 16, 32].map(Duration::from_secs));
+        assert!(lines.windows(2).all(|pair| pair[1] - pair[0] <= SILENCE));
+        assert!(lines.len() < 40, "{}", lines.len());
+    }
+
+    #[test]
+    fn a_step_without_a_run_that_reports_says_how_far_it_is() {
+        assert_eq!(at_work(3, 10, 41.2), "3 of 10 runs after 41 s");
+        assert_eq!(at_work(10, 10, 61.0), "10 of 10 runs after 61 s, comparing them");
     }
 
     #[test]
