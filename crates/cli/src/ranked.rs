@@ -198,3 +198,65 @@ const GOODPUT: usize = 5;
 const P99: usize = 6;
 const SIGNIFICANT: usize = 7;
 const BY_SIZE: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::{round, table, with_rounds};
+    use fleetfoot_lab::compare::words;
+    use fleetfoot_lab::result::{Document, Variant, Versus};
+
+    /// A group of answers whose rounds take so long (s); `None`: transfers that come by themselves.
+    fn variant(name: &str, round_s: Option<f64>) -> Variant {
+        let more = match round_s {
+            None => serde_json::json!({}),
+            Some(mean) => serde_json::json!({ "round_s": {
+                "n": 8, "mean": mean, "p50": mean, "p90": mean, "p95": mean, "p99": mean, "max": mean, "ci95": null, "quantiles": {}
+            } }),
+        };
+        let counters: serde_json::Map<String, serde_json::Value> =
+            fleetfoot_lab::metrics::counters::reported()
+                .map(|counter| (counter.name.to_owned(), 0.into()))
+                .collect();
+        let mut group = serde_json::json!({
+            "name": "answers", "kind": "incast", "latency_sensitive": true, "flows": 8, "completed": 8, "censored": 0, "fct_s": null,
+            "acked_s": null, "delivery_latency_s": null, "ack_latency_s": null, "goodput_bps": null, "by_size": [], "dropped_units": 0,
+            "congestion_events": 0, "more": more
+        });
+        group.as_object_mut().expect("it is an object").extend(counters);
+        let mut variant: Variant = serde_json::from_value(serde_json::json!({
+            "name": name, "set": {}, "runs": 2, "turn_on": null, "groups": [group], "links": [], "nodes": [],
+            "headers_per_byte_delivered": null, "lookups_per_s": 0.0, "lookup_power_w": 0.0, "fairness_jain": null,
+            "data_packets_delivered": 0, "bytes_sent_per_byte_delivered": null, "versus": null
+        }))
+        .expect("the fields of a variant");
+        let versus: Versus = serde_json::from_value(serde_json::json!({
+            "baseline": "as described", "rank": 1, "win": 0.5, "cost": null, "worst_p99": null, "significant": true, "groups": []
+        }))
+        .expect("the fields of a comparison");
+        variant.versus = (name != "as described").then_some(versus);
+        variant
+    }
+
+    #[test]
+    fn where_users_wait_for_rounds_the_table_says_how_long_they_take() {
+        let shown = |rounds: [Option<f64>; 2]| {
+            let [before, after] = rounds;
+            let mut document = Document::default();
+            document.variants = vec![variant("as described", before), variant("cake", after)];
+            let rows = words::rows(&document);
+            let baseline = &document.variants[0];
+            let rounds = with_rounds(baseline);
+            let (text, _) = table(baseline, &rows, &[], rounds.as_deref(), false, 160);
+            (rounds, text)
+        };
+        let (group, text) = shown([Some(0.212), Some(0.017)]);
+        assert_eq!(group.as_deref(), Some("answers"));
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        assert!(lines[0].ends_with("round"), "{text}");
+        assert!(lines[1].ends_with("17 ms"), "{text}");
+        let (group, text) = shown([None, None]);
+        assert_eq!(group, None);
+        assert!(!text.contains("round"), "{text}");
+        assert_eq!(round(&variant("cake", None), "answers"), "-");
+    }
+}

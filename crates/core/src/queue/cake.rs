@@ -19,7 +19,9 @@
 //! which small packets take more than here. In a full set the owner keeps its place and its hosts are charged; Linux relabels it. Hosts in the table are held as
 //! long as a queue of theirs is busy. The quantum of a busy queue is cut without Linux's dithering, to at least one byte. In
 //! Linux the first drop of a new flow follows the first long wait at once, which neither the paper nor the source's own comment
-//! wants: here only with `details = "linux"`. Without `bandwidth` target and interval are those of a shaper at the link's rate: in Linux
+//! wants: here only with `details = "linux"`. There is no `ingress`, with which Linux charges dropped packets to the shaper and to their flow, as they have crossed
+//! the line already, and lets a queue wait for two packets of each busy queue before it signals: a command for arrivals has it, the simulation sends at the
+//! link's rate what is not dropped. Without `bandwidth` target and interval are those of a shaper at the link's rate: in Linux
 //! a device without a shaper is taken for infinitely fast, which a slow line never is. The longest queue is found within a factor of two (docs/design/queues.md#drr-longest). Work per
 //! packet grows with the busy queues of one host, as in Linux: each turn grants a share only.
 

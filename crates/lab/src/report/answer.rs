@@ -319,3 +319,17 @@ pub(super) fn fit(document: &Document) -> Option<Value> {
         .collect();
     Some(json!({ "verdict": fit.sentences(), "reasons": fit.reasons, "controllers": controllers }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::unbroken;
+
+    #[test]
+    fn keys_stand_between_quotation_marks_and_numbers_keep_their_percent_sign() {
+        assert_eq!(
+            unbroken("try `run.duration = \"9 s\"` or `framing`: 5 % less"),
+            "try \u{201c}run.duration = \"9 s\"\u{201d} or \u{201c}framing\u{201d}: 5\u{a0}% less"
+        );
+        assert_eq!(unbroken("one ` alone stays"), "one ` alone stays");
+    }
+}
