@@ -103,6 +103,7 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
     align(&mut flows, 1..9);
     fit(&mut flows, width, &[7, 1, 8, 4]);
     let _ = writeln!(text, "\n{flows}");
+    line(&mut text, &wrapped(OF_ALL_ITS_LIFE, width, " "));
     if left_out > 0 {
         line(
             &mut text,
@@ -116,6 +117,9 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
     line(&mut text, &format!("\n{}", wrapped(&document.answer, width, "")));
     text
 }
+
+/// Over which time the columns count.
+const OF_ALL_ITS_LIFE: &str = "bytes, rexmit, RTO and probes count from the start of a flow until it or the run ends, warm-up and drain included; used, delay, drops and marks of links are those of the measured time";
 
 /// What the column goodput says where a group has connections with pauses in them; `None` where none has.
 fn goodput(groups: &[Group]) -> Option<String> {

@@ -200,7 +200,7 @@ pub struct Group {
     pub goodput_bps: Option<Summary>,
     /// FCT by transfer size; classes that no variant filled are left out.
     pub by_size: Vec<SizeClass>,
-    /// Reported counters of TCP, a field each.
+    /// Reported counters of TCP, a field each: of all the life of the flows, warm-up and drain included.
     #[serde(flatten)]
     pub counters: Counters,
     /// Data units of its data senders that the network dropped within [warmup, duration).

@@ -187,7 +187,7 @@ impl Sample<'_> {
     }
 }
 
-table! { Sample<'_>, s, "samples", "one flow of one run: a transfer, a bulk connection, an exchange, a burst or a ping",
+table! { Sample<'_>, s, "samples", "one flow of one run: a transfer, a bulk connection, an exchange, a burst or a ping; what it sent and received and the counters of TCP are of all its life, warm-up and drain included",
     "variant" Text "" "name of the variant" = s.variant;
     "seed" Integer "" "seed of the run" = s.seed;
     "group" Text "" "name of the traffic group" = s.group;
@@ -245,7 +245,7 @@ pub struct RunRow<'a> {
     counters: Counters,
 }
 
-table! { RunRow<'_>, r, "runs", "one traffic group of one run (variant and seed)",
+table! { RunRow<'_>, r, "runs", "one traffic group of one run (variant and seed); the counters of TCP are of all the life of its flows, warm-up and drain included, `goodput_bps` and `fairness_jain` of the time between warm-up and end of arrivals",
     "variant" Text "" "name of the variant" = r.variant;
     "seed" Integer "" "seed of the run" = r.seed;
     "group" Text "" "name of the traffic group" = r.group.name.as_str();
