@@ -925,6 +925,6 @@ fn where_acknowledgments_fill_a_line_its_margin_is_theirs() {
         instruction.why
     );
     let text = case.text();
-    assert!(text.contains("acknowledgments fill it"), "{text}");
+    assert!(text.contains("acknowledgments fill a line"), "{text}");
     assert!(!text.contains("loses about as much"), "{text}");
 }

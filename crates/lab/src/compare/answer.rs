@@ -357,18 +357,20 @@ fn commanded(
     there: &Versus,
 ) -> String {
     let (name, place) = (&recommended.variant, place_words(recommended));
-    let share = words::margin_share(done).map_or_else(String::new, |(share, _)| share);
-    let command = match words::shapers(done).starts_with("its") {
-        true => "command",
-        false => "shaper",
+    let (share, several) = words::margin_share(done).unwrap_or_default();
+    let [command, leaves, lines, carry] = match (words::shapers(done).starts_with("its"), several) {
+        (true, false) => ["command", "leaves", "the line", "carries"],
+        (false, false) => ["shaper", "leaves", "the line", "carries"],
+        (true, true) => ["commands", "leave", "the lines", "carry"],
+        (false, true) => ["shapers", "leave", "the lines", "carry"],
     };
     let small = turn_on::carries_acknowledgments(plan, done);
     let said = |versus: &Versus| format!("{}, {}", shorter(plan, versus), harm_words(plan, versus));
     let net = there.win.unwrap_or(0.0) - there.harm.map_or(0.0, |harm| harm.value);
     if there.significant && there.win.unwrap_or(0.0) >= WORTHWHILE && net > 0.0 {
         let leaves = match small {
-            true => format!("with whose {command} the line carries {share} less, {SMALL}"),
-            false => format!("whose {command} leaves {share} of the line unused"),
+            true => format!("with whose {command} {lines} {carry} {share} less, {SMALL}"),
+            false => format!("whose {command} {leaves} {share} of {lines} unused"),
         };
         return format!(
             "Try {name}{place}, {leaves}: simulated at that rate, {}. At the line's own rate {}.",
@@ -377,9 +379,9 @@ fn commanded(
         );
     }
     let leaves = match small {
-        true => format!("with the {command} of {name}{place} the line carries {share} less, {SMALL}"),
+        true => format!("with the {command} of {name}{place} {lines} {carry} {share} less, {SMALL}"),
         false => format!(
-            "what is sent here needs nearly all of the line, or of its share of it, and the {command} of {name}{place} leaves {share} of the line unused"
+            "what is sent here needs nearly all of the line, or of its share of it, and the {command} of {name}{place} {leaves} {share} of {lines} unused"
         ),
     };
     format!(
@@ -392,7 +394,7 @@ fn commanded(
 
 /// Why a line that acknowledgments fill carries so much less behind a shaper.
 const SMALL: &str =
-    "since acknowledgments fill it and the shaper counts more bytes with each than the scenario";
+    "since acknowledgments fill a line and the shaper counts more bytes with each than the scenario";
 
 /// Of several places, the one that alone saves most of it.
 fn begin_with(plan: &Plan, variants: &[Variant], recommended: &Recommended) -> String {

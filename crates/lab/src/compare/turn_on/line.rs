@@ -99,7 +99,7 @@ impl Framing {
     }
 }
 
-/// The packets that a line carried in a simulation, as two kinds of one size each.
+/// The packets that filled a line in a simulation, as two kinds of one size each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Carried {
     /// Those with payload, and their mean size at layer 3 (bytes).
@@ -109,7 +109,7 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    /// What the links of `place` carried in `variant`; `None`: nothing.
+    /// What filled the links of `place` in `variant`; `None`: nothing did.
     pub(super) fn at(place: &Place, variant: &Variant) -> Option<Carried> {
         let (mut data, mut bytes, mut empty) = (0.0, 0.0, 0.0);
         for link in place.links.iter().filter_map(|&link| variant.links.get(link)) {
@@ -117,7 +117,9 @@ impl Carried {
             empty += link.units.saturating_sub(link.data_units) as f64;
             bytes += link.bytes as f64;
         }
-        if data + empty == 0.0 {
+        let links = place.links.iter().filter_map(|&link| variant.links.get(link));
+        let used = links.map(|link| link.utilisation).fold(0.0, f64::max);
+        if data + empty == 0.0 || used < FULL {
             return None;
         }
         let payload = (bytes - empty * f64::from(EMPTY)).max(0.0);
@@ -144,6 +146,9 @@ impl Carried {
         self.data.0 + self.empty
     }
 }
+
+/// A line that is busy for this share of the time or more is full.
+const FULL: f64 = 0.85;
 
 /// Bytes of a packet without payload at layer 3: IPv4, TCP and timestamps.
 const EMPTY: u32 = 52;
