@@ -7,8 +7,8 @@
 //! after the end of the run is none: TIME-WAIT takes longer than many runs.
 //!
 //! An end whose timer event finds that there is nothing to wait for any more has been silent for as long as a timeout: it
-//! and its peer are packed until somebody writes or a segment comes. Where there are very many conversations, those whose SYN was lost
-//! are packed until its timer fires. Results do not depend on it.
+//! and its peer are packed until somebody writes or a segment comes. Where there are very many conversations, those that
+//! wait for a timer because a packet of their opening or close was lost are packed until it fires. Results do not depend on it.
 
 use crate::event::EventKey;
 use crate::network::Mode;
@@ -546,7 +546,8 @@ impl<O: Observer> Hosts<'_, O> {
         }
     }
 
-    /// Nothing of a conversation is in the network: where there are very many, those are packed whose SYN was lost.
+    /// Nothing of a conversation is in the network, since a packet was lost, and none of its ends has more to send: where there are very
+    /// many, ends that open or close are packed until a timer fires.
     #[cold]
     fn pack(&mut self, index: u32) {
         if self.slots.len() - self.free.len() < MANY_OPEN || !self.network.gathers {
@@ -586,7 +587,7 @@ fn tell_path(
     }
 }
 
-/// From so many open conversations on those are packed that wait for a SYN's timer.
+/// From so many open conversations on those are packed that wait for a timer while they open or close.
 const MANY_OPEN: usize = 16_384;
 
 /// No conversation, no record.

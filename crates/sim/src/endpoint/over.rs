@@ -51,12 +51,12 @@ impl<O: Observer> Hosts<'_, O> {
         let index = packet.flow.0 >> 1;
         let slot = &mut self.slots[index as usize];
         slot.in_network -= 1;
-        let alone = slot.in_network == 0;
+        let waits = slot.in_network == 0 && (!slot.endless || packet.segment.flags.contains(Flags::SYN));
         if packet.segment.kind() == Kind::Datagram {
             apps.on_datagram_lost(self, index, &packet.segment);
         }
         self.free_if_over(apps, now, index);
-        if alone && packet.segment.flags.contains(Flags::SYN) {
+        if waits {
             self.pack(index);
         }
     }

@@ -6,9 +6,10 @@ use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
+use serde::{Deserialize, Serialize};
 
 /// A transmitted segment that is not cumulatively acknowledged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(in crate::tcp) struct Record {
     /// First offset.
     pub(in crate::tcp) seq: u64,
@@ -71,13 +72,36 @@ impl Record {
 }
 
 /// Records in the order of their offsets; the index counts from the first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub(in crate::tcp) struct Records {
     /// Its length is zero or a power of two.
     slots: Vec<Record>,
     /// How many were taken and put in all; they run over together.
     taken: u32,
     put: u32,
+}
+
+/// The number of the first record, and the records.
+#[derive(Serialize, Deserialize)]
+struct Stored(u32, Vec<Record>);
+
+impl From<Records> for Stored {
+    fn from(records: Records) -> Stored {
+        Stored(records.taken, records.iter().copied().collect())
+    }
+}
+
+impl From<Stored> for Records {
+    fn from(Stored(first, stored): Stored) -> Records {
+        let mut records = Records {
+            slots: Vec::new(),
+            taken: first,
+            put: first,
+        };
+        stored.into_iter().for_each(|record| records.push_back(record));
+        records
+    }
 }
 
 impl Records {

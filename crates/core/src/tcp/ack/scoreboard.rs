@@ -41,7 +41,6 @@ impl Run {
 /// Records, their sum, and what is known of them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::tcp) struct Scoreboard {
-    #[serde(skip)]
     pub(in crate::tcp) ring: Records,
     /// Sum of weights.
     pub(in crate::tcp) out: u64,

@@ -57,7 +57,6 @@ pub(in crate::tcp) struct Sender {
     /// When a drain found the congestion window full, if no acknowledgment arrived since; `FAR_FUTURE`: it did not.
     pub(in crate::tcp) full_at: Instant,
     /// `full_at` was set before this drain began: the window is still to be validated when the drain ends.
-    #[serde(skip)]
     pub(in crate::tcp) shut: bool,
     /// How often the retransmission timer fired in a row.
     pub(in crate::tcp) attempts: Attempts,

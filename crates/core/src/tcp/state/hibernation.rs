@@ -37,8 +37,9 @@ pub struct Models {
 }
 
 impl Connection {
-    /// This connection in few bytes, if it is established, has nothing to do or to report, and no timer runs, or if its SYN is out and
-    /// only that timer runs. Whoever keeps them drops the connection and wakes them, with the same `models`, before the next call.
+    /// This connection in few bytes, if it has nothing to do or to report and either is established while no timer runs, or opens or
+    /// closes and has sent everything. Whoever keeps them drops the connection and wakes them, with the same `models`, before the
+    /// next call.
     pub fn rest(&self, models: &mut Models) -> Option<StoredConnection> {
         if !self.may_rest() {
             return None;
@@ -52,8 +53,14 @@ impl Connection {
         let shared = &self.shared;
         let calm = match self.state {
             State::Established => !self.close_queued && shared.timers.next().is_none(),
-            State::SynSent => shared.timers.is_alone(Timer::Syn),
-            _ => false,
+            State::SynSent | State::SynReceived => shared.timers.is_alone(Timer::Syn),
+            State::FinWait1
+            | State::FinWait2
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait => true,
+            State::Closed => false,
         };
         let calm = calm
             && self.control == Control::None
@@ -63,13 +70,13 @@ impl Connection {
             && shared.cold.is_none();
         let receive = &self.receive;
         let whole = |beyond: &Beyond| beyond.ranges.is_empty() && beyond.pieces.is_empty();
+        let open = self.state == State::Established;
         let silent = |sender: &Sender| {
             let board = &sender.board;
-            board.ring.is_empty()
+            !(open && (sender.is_closed() || !board.ring.is_empty()))
                 && board.marks.runs.is_empty()
                 && board.marks.stale.is_empty()
                 && sender.unsent() == 0
-                && !sender.is_closed()
                 && sender.thin.is_none()
                 && sender.tempo.is_none()
                 && !sender.cc.is_custom()

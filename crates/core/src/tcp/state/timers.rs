@@ -51,16 +51,12 @@ pub(in crate::tcp) struct Timers {
     /// What is held back may leave.
     pub(in crate::tcp) pace: Instant,
     /// When the acknowledgment came that sets the retransmission slot anew, which is put off; `FAR_FUTURE`: it is not.
-    #[serde(skip, default = "never")]
     acked_at: Instant,
     /// Whether new data left upon it.
-    #[serde(skip)]
     sent_since: bool,
     /// When data came whose acknowledgment is delayed, which is put off; `FAR_FUTURE`: it is not.
-    #[serde(skip, default = "never")]
     data_at: Instant,
     /// Nothing that is put off is due before this; `FAR_FUTURE`: nothing is put off.
-    #[serde(skip, default = "never")]
     silent_until: Instant,
     /// The host's count of ticks when its clock was at zero, microseconds. A resting connection leaves it to its host.
     #[serde(skip)]
@@ -72,11 +68,6 @@ pub(in crate::tcp) struct Timers {
     /// A timer of the host's wheel fires.
     #[serde(skip)]
     ahead: bool,
-}
-
-/// No deadline.
-const fn never() -> Instant {
-    Instant::FAR_FUTURE
 }
 
 impl Timers {
