@@ -10,7 +10,7 @@
 //! leaves to the driver), so a router needs one load to find the next link and how to go there.
 
 use crate::error::RunError;
-use crate::event::{Calendar, Dated, EventKey, EventKind, EventQueue};
+use crate::event::{Calendar, EventKey, EventKind, EventQueue};
 use crate::observe::Observer;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, LinkSpec, Spec};
@@ -28,6 +28,7 @@ mod meter;
 mod passing;
 mod slab;
 
+use crowd::InFlight;
 use early::Early;
 pub(crate) use meter::Meter;
 use meter::Tap;
@@ -161,24 +162,6 @@ pub(crate) struct PacketOnWire {
     pub(crate) place: u32,
     /// Size of the packet, so that FIFO links need not look at it.
     pub(crate) size: PacketSize,
-}
-
-/// A packet on its way to the end of a FIFO link, in the order of arrivals.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InFlight {
-    /// When it reaches which end: see [`EventQueue::arrival`].
-    pub(crate) number: u64,
-    pub(crate) size: PacketSize,
-    pub(crate) packet: u32,
-    /// Where it goes from there: a place in `hops`.
-    pub(crate) place: u32,
-}
-
-impl Dated for InFlight {
-    #[inline(always)]
-    fn key(&self) -> u64 {
-        self.number
-    }
 }
 
 impl Default for PacketOnWire {

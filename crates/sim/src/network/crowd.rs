@@ -5,12 +5,12 @@
 
 use super::passing::{NOBODY, Passed};
 use super::{
-    AT_ONCE, Body, DROPPED, Due, END_AT_ONCE, InFlight, LinkSlot, MOST_DUE, Network, Notice, PacketOnWire,
-    Slab, What,
+    AT_ONCE, Body, DROPPED, Due, END_AT_ONCE, LinkSlot, MOST_DUE, Network, Notice, PacketOnWire, Slab, What,
 };
-use crate::event::{EventKey, EventKind, EventQueue};
+use crate::event::{Dated, EventKey, EventKind, EventQueue};
 use crate::observe::Observer;
 use crate::spec::LinkIndex;
+use fleetfoot_core::link::PacketSize;
 use fleetfoot_core::time::Instant;
 
 impl Network {
@@ -231,6 +231,24 @@ impl Network {
             counts[self.queue.arrival(waiting.number).0 as usize] += 1;
         }
         counts
+    }
+}
+
+/// A packet on its way to the end of a FIFO link, in the order of arrivals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    /// When it reaches which end: see [`EventQueue::arrival`].
+    pub(crate) number: u64,
+    pub(crate) size: PacketSize,
+    pub(crate) packet: u32,
+    /// Where it goes from there: a place in `hops`.
+    pub(crate) place: u32,
+}
+
+impl Dated for InFlight {
+    #[inline(always)]
+    fn key(&self) -> u64 {
+        self.number
     }
 }
 
