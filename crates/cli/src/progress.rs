@@ -562,7 +562,7 @@ mod tests {
         assert_eq!(left(&forecast), ", about 12 s left");
         forecast.on_run(0, 0, false);
         assert_eq!(left(&forecast), ", about 9 s left");
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
         forecast.on_run(0, 0, true);
         let words = left(&forecast);
         assert!(words.ends_with(" left") && !words.contains("about"), "{words}");
