@@ -274,10 +274,10 @@ impl Records {
         [&mut straight[..first], &mut wrapped[..count - first]]
     }
 
-    /// Forgets all records. Little room is kept.
+    /// Forgets all records. Little room is kept; without any the numbers begin anew, since a number has no place then.
     pub(in crate::tcp) fn clear(&mut self) {
         if self.slots.len() > MOST_KEPT {
-            self.slots = Vec::new();
+            *self = Records::new();
         }
         self.taken = self.put;
     }

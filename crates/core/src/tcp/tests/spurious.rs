@@ -387,3 +387,19 @@ fn a_recovery_that_is_over_hides_no_spurious_timeout() {
     script.ack(11, &[]);
     assert_eq!(script.connection.stats().undos, 1);
 }
+
+/// A report of a duplicate takes a timeout back when all is acknowledged and more waits for the peer's window.
+#[test]
+fn a_mistake_shows_when_nothing_is_out_and_more_waits() {
+    let mut config = bare();
+    config.undo = true;
+    let mut script = Script::open(&config, 20);
+    assert_eq!(script.write(30).len(), 20);
+    assert_eq!(script.timer().1, [0]);
+    script.window = 0;
+    assert_eq!(script.ack(20, &[]), []);
+    assert_eq!(script.ack(20, &[(0, 1)]), []);
+    assert_eq!(script.connection.stats().undos, 1);
+    script.window = 500;
+    assert_eq!(script.ack(20, &[]).len(), 10);
+}
