@@ -208,7 +208,14 @@ impl Recovery {
         None
     }
 
-    /// The last resort left, or could not.
+    /// The peer's window has no room for the last resort, which is left for later.
+    pub(in crate::tcp) fn keep_last_resort(&mut self, kept: &LastResort) {
+        if kept.high_rxt.is_some() {
+            self.rescued = false;
+        }
+    }
+
+    /// The last resort left.
     pub(in crate::tcp) fn after_last_resort(&mut self, sent: LastResort) {
         if let Some(high_rxt) = sent.high_rxt {
             self.episode.high_rxt = high_rxt; // RFC 6675 4, NextSeg (4)

@@ -331,7 +331,10 @@ impl Sender {
             return None;
         }
         let chosen = self.recovery.last_resort(&mut self.board, self.una)?;
-        self.may_resend(shared, chosen.index)?;
+        if self.may_resend(shared, chosen.index).is_none() {
+            self.recovery.keep_last_resort(&chosen); // until the window opens
+            return None;
+        }
         let sent = self.retransmit(now, shared, chosen.index);
         self.recovery.after_last_resort(chosen);
         sent

@@ -176,6 +176,23 @@ fn a_peer_that_answers_with_a_shut_window_is_not_given_up() {
     );
 }
 
+/// RFC 6675 4, NextSeg (4): a rescue that the peer's window does not hold has not been used up.
+#[test]
+fn a_rescue_beyond_a_shrunk_window_leaves_when_it_opens() {
+    let mut script = Script::open(&bare(), 6);
+    assert_eq!(script.write(6).len(), 6);
+    script.at(100);
+    script.ack(0, &[(1, 2)]);
+    script.ack(0, &[(1, 3)]);
+    assert_eq!(script.ack(0, &[(1, 4)]), [0]);
+    script.window = 31; // 3968 bytes: without segment 5, which is lost
+    assert_eq!(script.ack(0, &[(1, 5)]), []);
+    script.window = 500;
+    assert_eq!(script.ack(0, &[(1, 5)]), [5], "rescue");
+    assert_eq!(script.at(200).ack(6, &[]), []);
+    assert_eq!(script.connection.stats().timeouts, 0);
+}
+
 #[test]
 fn the_bound_of_the_window_holds() {
     let mut config = bare();
