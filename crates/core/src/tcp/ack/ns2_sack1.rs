@@ -49,9 +49,11 @@ impl Sender {
         }
         if self.recovery.state == CaState::Recovery {
             if let Some(index) = self.hole(agent.high_rxt) {
-                agent.high_rxt = self.board.ring[index].end();
+                self.may_resend(shared, index)?;
                 agent.pipe += 1;
-                return self.send_again(now, shared, index);
+                let sent = self.send_again(now, shared, index);
+                agent.high_rxt = self.board.ring[index].end();
+                return sent;
             }
             if u64::from(self.board.segments()) >= widest {
                 return None;
@@ -70,9 +72,11 @@ impl Sender {
         if index as u64 >= (window + extra).min(widest) {
             return None;
         }
-        if let Some(record) = self.board.ring.get(index) {
-            agent.next = record.end();
-            return self.send_again(now, shared, index);
+        if index < self.board.ring.len() {
+            self.may_resend(shared, index)?;
+            let sent = self.send_again(now, shared, index);
+            agent.next = self.board.ring[index].end(); // of what the window holds of it
+            return sent;
         }
         self.send_new(agent, now, shared)
     }

@@ -193,6 +193,56 @@ fn a_rescue_beyond_a_shrunk_window_leaves_when_it_opens() {
     assert_eq!(script.connection.stats().timeouts, 0);
 }
 
+/// ns-2's agent goes on where it was once the window opens: it has not passed over what was beyond the edge.
+#[test]
+fn an_agent_of_ns2_does_not_pass_over_what_a_shrunk_window_holds_back() {
+    const MSS: u32 = 1024; // eight units of the window
+    let mut config = bare();
+    config.sack1_recovery = true;
+    config.growth = crate::tcp::WindowGrowth::Always;
+    let open = || Script::established(&config, Duration::from_millis(100), 10 * u64::from(MSS), MSS);
+    // After a timeout.
+    let mut script = open();
+    assert_eq!(script.write_bytes(u64::from(6 * MSS)), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(script.timer().1, [0]);
+    script.window = 8;
+    assert_eq!(
+        script.ack_bytes(MSS, &[]),
+        [1],
+        "the window of two has room for two"
+    );
+    script.window = 500;
+    assert_eq!(script.ack_bytes(2 * MSS, &[]), [2, 3, 4]);
+    // A part of a segment is no more than a part.
+    let mut script = open();
+    script.write_bytes(u64::from(6 * MSS));
+    script.timer();
+    script.window = 12;
+    let starts = |sent: Vec<Segment>| -> Vec<(u32, u32)> {
+        let start = |segment: &Segment| segment.seq.distance(ISS_A + 1) as u32;
+        sent.iter().map(|one| (start(one), one.payload)).collect()
+    };
+    script.ack_bytes_quietly(MSS, &[]);
+    assert_eq!(starts(script.drain()), [(MSS, MSS), (2 * MSS, MSS / 2)]);
+    script.window = 500;
+    script.ack_bytes_quietly(2 * MSS, &[]);
+    assert_eq!(starts(script.drain())[0], (5 * MSS / 2, MSS / 2));
+    // In a recovery.
+    let mut script = open();
+    script.write_bytes(u64::from(10 * MSS));
+    script.at(100);
+    script.ack_bytes(0, &[(MSS, 2 * MSS)]);
+    script.ack_bytes(0, &[(MSS, 3 * MSS)]);
+    assert_eq!(script.ack_bytes(0, &[(MSS, 4 * MSS)]), [0]);
+    script.window = 31; // segment 4 is beyond it, and lost
+    let blocks = |end: u32| [(5 * MSS, end * MSS), (MSS, 4 * MSS)];
+    for end in 6..=10 {
+        assert_eq!(script.ack_bytes(0, &blocks(end)), [], "{end}");
+    }
+    script.window = 500;
+    assert_eq!(script.ack_bytes(0, &blocks(10)), [4]);
+}
+
 #[test]
 fn the_bound_of_the_window_holds() {
     let mut config = bare();
@@ -384,4 +434,106 @@ fn an_acknowledged_probe_of_a_shut_window_counts() {
     assert_eq!(script.timer().1, [0]);
     assert_eq!(script.ack_bytes(1, &[]), []);
     assert_eq!((script.connection.acked(), script.connection.timer()), (1, None));
+}
+
+/// Whatever a peer takes back of its window, drops and reports: nothing stays for ever.
+#[test]
+fn nothing_is_stuck_behind_windows_that_shrink() {
+    let mut random = 1_u64;
+    let mut next = move |below: u64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    for turn in 0..400_u64 {
+        let mut config = match turn % 4 {
+            0 => bare(),
+            1 => Config::profile(crate::tcp::Profile::Rfc),
+            2 => Config::profile(crate::tcp::Profile::Ns2Sack),
+            _ => Config::profile(crate::tcp::Profile::Linux),
+        };
+        if turn % 8 == 7 {
+            config.congestion_control = ["bbr", "bbr3"][(turn / 8 % 2) as usize];
+        }
+        config.window_scale = Some(7);
+        config.retries = 200;
+        let mut script = Script::open(&config, 10);
+        script.echo = 1;
+        let mut got = alloc::vec![false; 40_000];
+        let mut written = 0;
+        let mut closed = false;
+        for step in 0..600 {
+            let honest = step >= 200;
+            if honest {
+                script.window = 500;
+            } else {
+                script.window = [0, 1, 3, 8, 20, 60, 500][next(7) as usize];
+            }
+            if written < 40_000 && next(3) == 0 || honest {
+                let wanted = (next(3000) + 1).min(40_000 - written);
+                let flags = crate::tcp::WriteFlags {
+                    more: next(3) == 0,
+                    corked: !honest && next(5) == 0,
+                };
+                let taken = script.connection.write(script.now, Bytes(wanted), flags).get();
+                written += taken;
+                if written == 40_000 && !closed && next(2) == 0 {
+                    script.connection.shutdown(script.now, crate::tcp::Half::Write);
+                    closed = true;
+                }
+            }
+            for segment in script.drain() {
+                if segment.payload > 0 && (honest || next(4) > 0) {
+                    let start = segment.seq.distance(ISS_A + 1) as usize;
+                    got[start..start + segment.payload as usize].fill(true);
+                }
+            }
+            if honest && script.connection.acked() >= 40_000 {
+                break;
+            }
+            let acked = got.iter().position(|one| !one).unwrap_or(got.len());
+            let mut blocks = Vec::new();
+            let mut at = acked;
+            while blocks.len() < 3
+                && let Some(from) = got[at..].iter().position(|one| *one)
+            {
+                let from = at + from;
+                let to = got[from..]
+                    .iter()
+                    .position(|one| !one)
+                    .map_or(got.len(), |more| from + more);
+                blocks.push((from as u32, to as u32));
+                at = to;
+            }
+            if next(3) > 0 || honest {
+                script.now += Duration::from_millis(next(60) + 1);
+                let late = script
+                    .connection
+                    .poll_timeout()
+                    .is_some_and(|at| at <= script.now);
+                if late {
+                    script.connection.on_timeout(script.now);
+                }
+                script.ack_bytes_quietly(acked as u32, &blocks);
+            }
+            if next(3) == 0 || honest && script.connection.acked() as usize == acked {
+                for segment in script.drain().iter().filter(|segment| segment.payload > 0) {
+                    let start = segment.seq.distance(ISS_A + 1) as usize;
+                    got[start..start + segment.payload as usize].fill(true);
+                }
+                if let Some(at) = script.connection.poll_timeout() {
+                    script.now = script.now.max(at);
+                    script.connection.on_timeout(script.now);
+                } else {
+                    assert!(
+                        script.connection.acked() as usize == written as usize
+                            || got.iter().take(written as usize).all(|one| *one),
+                        "{turn}, {step}: nothing is awaited"
+                    );
+                }
+            }
+        }
+        assert_eq!(script.connection.acked(), 40_000, "{turn}: written {written}");
+    }
 }
