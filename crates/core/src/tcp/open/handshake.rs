@@ -225,19 +225,20 @@ impl Connection {
     fn finish_handshake(&mut self, now: Instant, segment: &Segment, ack: u64) {
         let shared = &mut self.shared;
         shared.timers.disarm();
+        // A fourth SACK block stands where timestamps would.
+        let echoes = shared.timestamps && segment.flags.contains(Flags::TIMESTAMPS) && segment.tsecr != 0;
         if self.syn_sent_at == Instant::FAR_FUTURE {
             // The SYN-ACK was a cookie: when it left is not known.
         } else if ack > 1 && self.passive {
             // Data of a Fast Open server is acknowledged, too, and gives the sample: it left later (Linux `tcp_synack_rtt_meas`).
         } else if shared.syn_lost == 0 {
             shared.sample(now, now.since(self.syn_sent_at), false);
-        } else if shared.timestamps && segment.tsecr != 0 {
+        } else if echoes {
             let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr).max(1);
             shared.sample(now, Duration::from_millis(u64::from(elapsed)), false);
         }
         // RFC 3522, Linux `tcp_try_undo_spurious_syn`: the first was answered, so none was lost.
-        if shared.config.undo && shared.timestamps && segment.tsecr != 0 && segment.tsecr == shared.first_syn
-        {
+        if shared.config.undo && echoes && segment.tsecr == shared.first_syn {
             shared.syn_lost = 0;
         }
         if shared.syn_lost > 0 {

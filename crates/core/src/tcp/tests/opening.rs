@@ -123,3 +123,40 @@ fn only_profiles_of_linux_have_it() {
         assert_eq!(Config::profile(profile).lone_handshake_ack, linux, "{profile:?}");
     }
 }
+
+/// A segment without timestamps echoes none, also where a fourth SACK block takes their place.
+#[test]
+fn a_handshake_that_ends_without_timestamps_gives_no_sample_of_them() {
+    let mut config = Config::profile(Profile::Linux);
+    config.mtu = 1500;
+    let syn = Segment {
+        seq: ISS_B,
+        window: 60_000,
+        flags: Flags::SYN
+            .with(Flags::MSS)
+            .with(Flags::TIMESTAMPS)
+            .with(Flags::SACK_PERMITTED),
+        options: [1460, 0, 0, 0, 0, 0],
+        tsval: 5,
+        ..Segment::default()
+    };
+    let mut connection = Connection::accept(T0, &Arc::new(config), ISS_A, &syn);
+    assert!(connection.poll_transmit(T0).is_some());
+    let late = connection.poll_timeout().expect("the SYN-ACK may be lost");
+    connection.on_timeout(late);
+    assert!(connection.poll_transmit(late).is_some());
+    let mut ack = Segment {
+        seq: ISS_B + 1,
+        ack: ISS_A + 1,
+        window: 500,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
+    for block in 0..4 {
+        ack.push_sack_block(ISS_A + 100 + 20 * block, ISS_A + 110 + 20 * block);
+    }
+    let now = late + Duration::from_millis(100);
+    connection.on_segment(now, &ack);
+    assert_eq!(connection.state(), crate::tcp::State::Established);
+    assert_eq!(connection.info(now).srtt, None);
+}
