@@ -337,6 +337,10 @@ impl Connection {
             }
             return true;
         }
+        // Any acknowledgment that is not refused sends what `MSG_MORE` held back (Linux `tcp_data_snd_check`).
+        if !PREDICTED && let Some(sender) = &mut self.sender {
+            sender.expect_no_more();
+        }
         // An acknowledgment below SND.UNA brings no window (RFC 9293 3.10.7.4), but it may still carry SACK or D-SACK blocks,
         // which are taken as of SND.UNA.
         if let Some(sender) = &mut self.sender

@@ -144,3 +144,19 @@ fn only_profiles_of_linux_have_it() {
         );
     }
 }
+
+/// What `MSG_MORE` held back leaves with an acknowledgment that was overtaken, too (Linux `tcp_ack`, `old_ack`; `tcp_data_snd_check`).
+#[test]
+fn an_old_acknowledgment_sends_what_was_held_back() {
+    let mut script = Script::open(&bare(), 10);
+    assert_eq!(script.write(2), [0, 1]);
+    script.at(100).ack(1, &[]);
+    let flags = WriteFlags {
+        more: true,
+        corked: false,
+    };
+    script.connection.write(script.now, Bytes(300), flags);
+    assert_eq!(leaves(&mut script), []);
+    script.ack_bytes_quietly(0, &[]);
+    assert_eq!(leaves(&mut script), [(300, false, false)]);
+}
