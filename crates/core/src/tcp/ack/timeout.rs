@@ -14,7 +14,7 @@ use crate::tcp::send::half::Sender;
 use crate::tcp::state::error::{ConnectionError, Event};
 use crate::tcp::state::timers::Timer;
 use crate::tcp::state::types::CaState;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::units::Bytes;
 
 impl Sender {
@@ -28,12 +28,7 @@ impl Sender {
         self.recovery.hold = false;
         match kind {
             Timer::Rto => return self.on_rto(now, shared),
-            Timer::Pto if self.recovery.is_probing() => {
-                // Linux `tcp_rearm_rto`: the timeout of the first segment, if that is over as soon as may be.
-                let rto = shared.rtt.rto(&shared.config.rto);
-                let own = self.board.ring.front().map_or(now, |head| head.last_tx + rto);
-                shared.arm(now, Timer::Rto, own.max(now + Duration::from_nanos(1)));
-            }
+            Timer::Pto if self.recovery.is_probing() => self.await_first(now, shared),
             Timer::Pto => self.request_probe(),
             Timer::Reordering | Timer::EarlyRetransmit => {
                 self.recovery.wait_until = Instant::FAR_FUTURE;

@@ -28,8 +28,13 @@ impl Sender {
         } else {
             let last = self.board.ring.len().checked_sub(1)?;
             if self.may_resend(shared, last).is_none() {
-                let at = now + shared.rtt.rto(&shared.config.rto);
-                shared.arm(now, Timer::Rto, at); // Linux `tcp_send_loss_probe`: the timeout takes its place
+                // RFC 8985 7.3: the timeout takes its place, in Linux that of the first segment (`tcp_rearm_rto`).
+                if shared.config.timeout_rules == TimeoutRules::Linux {
+                    self.await_first(now, shared);
+                } else {
+                    let at = now + shared.rtt.rto(&shared.config.rto);
+                    shared.arm(now, Timer::Rto, at);
+                }
                 return None;
             }
             let episode = self.recovery.episode();
@@ -52,6 +57,14 @@ impl Sender {
         shared.arm(now, Timer::Rto, at);
         shared.timers.fire(false);
         sent
+    }
+
+    /// No probe leaves: the timeout of the first segment is next, if that is over as soon as may be (Linux `tcp_rearm_rto`).
+    #[cold]
+    pub(super) fn await_first(&self, now: Instant, shared: &mut Shared) {
+        let rto = shared.rtt.rto(&shared.config.rto);
+        let own = self.board.ring.front().map_or(now, |head| head.last_tx + rto);
+        shared.arm(now, Timer::Rto, own.max(now + Duration::from_nanos(1)));
     }
 
     /// Nothing probes for what the timer of a shut window sent (Linux `tcp_write_wakeup`).

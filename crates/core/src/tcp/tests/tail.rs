@@ -536,3 +536,19 @@ fn restart_brings_the_probe_forward_not_the_timeout() {
     let (times, stats) = again(&mut pair, 1000);
     assert_eq!((times, stats.probes, stats.timeouts), ([300].to_vec(), 1, 0));
 }
+
+/// A probe that the peer's window does not hold leaves the timeout of the first segment, which left at 0, of 1.1 s (Linux
+/// `tcp_send_loss_probe`, `tcp_rearm_rto`).
+#[test]
+fn a_probe_beyond_a_shrunk_window_leaves_the_timeout_of_the_first_segment() {
+    let mut config = probing(TailLossProbe::Rfc8985);
+    config.timeout_rules = crate::tcp::TimeoutRules::Linux;
+    let mut script = Script::open(&config, 10);
+    assert_eq!(script.write(4), [0, 1, 2, 3]);
+    script.window = 7;
+    assert_eq!(script.at(100).ack(1, &[]), []);
+    let (probe, sent) = script.timer();
+    assert!(probe < 400 && sent.is_empty(), "{probe}: {sent:?}");
+    let (timeout, sent) = script.timer();
+    assert_eq!((timeout, sent), (1100, [1].to_vec()));
+}
