@@ -3,8 +3,9 @@
 //! With many connections nearly everything that an event needs comes from memory, which takes as long as hundreds of instructions.
 //! Where nothing that an endpoint does reaches anybody sooner than the shortest delay of a link ([`Network::gathers`]), the network may
 //! go on by that much while what concerns endpoints waits: packets at the end of their path, timers, and the fate of packets
-//! elsewhere. Then it is handed out in the one order of events, and the state of the next endpoints is read together, so that the
-//! memory works on many of them at a time. The code of the network and that of the endpoints, which are together larger than the
+//! elsewhere. Then it is handed out in an order that no host can tell from the one order of events: where each host is on one side of
+//! all of its connections, receivers come before senders. The state of the next endpoints is read together, so that the memory works
+//! on many of them at a time. The code of the network and that of the endpoints, which are together larger than the
 //! first cache, take turns less often, too.
 //!
 //! Where hosts have one connection each, packets at the end of their path are not gathered: the hosts take them ahead of time, when

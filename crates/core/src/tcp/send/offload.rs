@@ -4,7 +4,8 @@
 //! **Source.** Linux 6.18 `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer` (as of commit 295ce1eb36ae).
 //! **Deviations.** What was written counts as one buffer of the kernel, which holds 64 kB at most: a buffer in the middle of
 //! the queue that can be sent whole does not wait there. An acknowledgment alone does not count as sent a moment ago. A
-//! sender that is paced here segment by segment, in Linux group by group, does not wait, nor does one that keeps writes apart.
+//! sender that is paced does not wait, be it segment by segment or, at a rate of the controller's own, in quanta (in Linux always group by
+//! group), nor does one that keeps writes apart.
 
 use crate::tcp::Shared;
 use crate::tcp::send::half::Sender;

@@ -80,7 +80,7 @@ impl Sender {
         (next_at > now && self.pace(now, shared).is_some()).then_some(next_at)
     }
 
-    /// Whether segments leave one by one.
+    /// Whether segments leave one by one, or in quanta of the controller.
     pub(super) fn is_spaced(&self, shared: &Shared) -> bool {
         self.tempo.as_deref().is_some_and(|tempo| {
             tempo.spread.is_some()

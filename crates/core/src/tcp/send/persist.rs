@@ -53,7 +53,7 @@ impl Sender {
     }
 
     /// Bytes of record `index` that the peer's window lets leave again. The first record always may, whole where the window is shut: it is
-    /// what asks for the window (RFC 9293 3.8.6, SHLD-15, SHLD-16; Linux `__tcp_retransmit_skb`).
+    /// what asks for the window (RFC 9293 3.8.6, SHLD-16, MAY-7, MUST-35; Linux `__tcp_retransmit_skb`).
     #[inline(always)]
     pub(in crate::tcp) fn may_resend(&self, shared: &Shared, index: usize) -> Option<u32> {
         let record = self.board.ring.get(index)?;
