@@ -1,9 +1,12 @@
 //! What a run returns: one record per flow, counters and histograms per link.
 
+mod records;
+
 pub use crate::histogram::Histogram;
 use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
+pub(crate) use records::FlowRecords;
 use serde::{Deserialize, Serialize};
 
 /// Result of a run.

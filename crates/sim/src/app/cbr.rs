@@ -76,7 +76,7 @@ impl Application for Cbr {
         let record = hosts.slots[slot as usize].record;
         let group = &mut hosts.groups[self.group as usize];
         if record != NONE {
-            group.records[record as usize].received += bytes;
+            group.records.edit(record).received += bytes;
         }
         let sent = sent_at(segment);
         if hosts.window.contains(sent) {

@@ -29,7 +29,7 @@ impl<O: Observer> Hosts<'_, O> {
     pub(super) fn send_datagram(&mut self, now: Instant, slot: u32, payload: u32, record: u32) {
         let place = &mut self.slots[slot as usize];
         if record != crate::endpoint::NONE {
-            let sent = &mut self.groups[place.group as usize].records[record as usize];
+            let mut sent = self.groups[place.group as usize].records.edit(record);
             sent.add_datagrams(1, u64::from(payload));
         }
         let number = place.bytes as u32;

@@ -86,7 +86,7 @@ impl Dialogue {
                 let group = &mut hosts.groups[place.group as usize];
                 let latency = now.since(message.written_at).as_secs_f64();
                 group.delivery_latency.push(latency);
-                group.records[message.record as usize].bytes = Bytes(bytes);
+                group.records.edit(message.record).bytes = Bytes(bytes);
                 self.unacked.push_back((end, message.record));
             }
             message.end = end;
@@ -126,7 +126,7 @@ impl Dialogue {
         if let Some(connection) = &place.ends[0].connection
             && let Some(counted) = counted
         {
-            let record = &mut group.records[message.record as usize];
+            let mut record = group.records.edit(message.record);
             record.add(&counted.since(&self.counted.stats()));
             record.completed = Some(now);
             record.received = record.bytes;
@@ -150,7 +150,7 @@ impl Dialogue {
         {
             self.unacked.pop_front();
             if record != NONE {
-                hosts.groups[place.group as usize].records[record as usize].acked = Some(now);
+                hosts.groups[place.group as usize].records.edit(record).acked = Some(now);
                 hosts.open -= 1;
             }
         }
@@ -171,8 +171,8 @@ impl Dialogue {
             && let Some(counted) = &counted
         {
             let group = &mut hosts.groups[hosts.slots[slot as usize].group as usize];
-            let record = &mut group.records[message.record as usize];
-            add_unfinished(record, counted, &self.counted.stats());
+            let mut record = group.records.edit(message.record);
+            add_unfinished(&mut record, counted, &self.counted.stats());
         }
         // Those that were not acknowledged, and requests that were not answered.
         let unacked = self.unacked.iter().map(|unacked| unacked.1);
@@ -198,8 +198,8 @@ impl Dialogue {
         hosts.wake(self.slot, 0);
         let group = hosts.slots[self.slot as usize].group as usize;
         if let Some(counted) = hosts.counted(self.slot) {
-            let record = &mut hosts.groups[group].records[message.record as usize];
-            add_unfinished(record, &counted, &self.counted.stats());
+            let mut record = hosts.groups[group].records.edit(message.record);
+            add_unfinished(&mut record, &counted, &self.counted.stats());
         }
         hosts.slots[self.slot as usize].ends[0].connection = None; // many may have been packed
     }

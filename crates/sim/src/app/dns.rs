@@ -126,7 +126,7 @@ impl<'a> Dns<'a> {
         lookup.asked += 1;
         lookup.deadline = now.saturating_add(self.dns.timeout);
         if lookup.record != NONE {
-            let record = &mut hosts.groups[self.group as usize].records[lookup.record as usize];
+            let mut record = hosts.groups[self.group as usize].records.edit(lookup.record);
             let again = u32::from(lookup.asked > 1);
             record.add(&Stats {
                 segments_sent: 1,
@@ -145,7 +145,7 @@ impl<'a> Dns<'a> {
     /// The application gets an error.
     fn give_up<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, lookup: Lookup) {
         if lookup.record != NONE {
-            let record = &mut hosts.groups[self.group as usize].records[lookup.record as usize];
+            let mut record = hosts.groups[self.group as usize].records.edit(lookup.record);
             record.given_up = Some(now);
         }
         close_lookup(hosts, now, lookup);
@@ -226,7 +226,7 @@ impl Application for Dns<'_> {
         }
         resolver.open.remove(at);
         if lookup.record != NONE {
-            let record = &mut hosts.groups[self.group as usize].records[lookup.record as usize];
+            let mut record = hosts.groups[self.group as usize].records.edit(lookup.record);
             record.completed = Some(now);
             record.acked = Some(now);
             record.received = Bytes(u64::from(segment.payload));

@@ -4,7 +4,7 @@ use crate::endpoint::{Group, Hosts, NONE, Opening, Route};
 use crate::error::RunError;
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
-use crate::output::{Datagrams, Histogram};
+use crate::output::{Datagrams, FlowRecords, Histogram};
 use crate::spec::{GroupSpec, PairPolicy, QUIC_BUILT, Transport};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::rng::Rng;
@@ -68,7 +68,7 @@ impl<O: Observer> Hosts<'_, O> {
             routes,
             conversations: 0,
             stop: Instant::ZERO + spec.stop.unwrap_or(self.spec.duration).min(self.spec.duration),
-            records: Vec::new(),
+            records: FlowRecords::new(),
             datagrams: Datagrams::default(),
             delivery_latency: Vec::new(),
             ack_latency: Vec::new(),

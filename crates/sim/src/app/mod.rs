@@ -296,6 +296,9 @@ impl<'a> Apps<'a> {
         }
         let groups = self.groups.iter_mut();
         let requests: Vec<Vec<u32>> = groups.map(|app| call!(app, app => app.finish(hosts))).collect();
+        // Before the records take their place.
+        self.groups.clear();
+        hosts.slots = Vec::new();
         let groups = std::mem::take(&mut hosts.groups).into_iter().zip(requests);
         groups
             .map(|(group, requests)| record::output(group, requests))

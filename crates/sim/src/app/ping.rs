@@ -85,7 +85,7 @@ impl Application for Ping {
         }
         let record = segment.options[2];
         if self.over(hosts, record) {
-            let answered = &mut hosts.groups[self.group as usize].records[record as usize];
+            let mut answered = hosts.groups[self.group as usize].records.edit(record);
             answered.completed = Some(now);
             answered.acked = Some(now);
             answered.received = bytes;

@@ -8,7 +8,6 @@ use super::Application;
 use super::datagrams::datagram;
 use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
-use crate::output::FlowRecord;
 use crate::quic::{Datagrams, Heard, Pair, Prepared};
 use crate::spec::QuicTransport;
 use fleetfoot_core::flow::FlowId;
@@ -176,7 +175,7 @@ impl Lines {
         if record == NONE {
             return;
         }
-        let record: &mut FlowRecord = &mut hosts.groups[self.group as usize].records[record as usize];
+        let mut record = hosts.groups[self.group as usize].records.edit(record);
         record.add(&Stats {
             bytes_sent: counted.udp_tx.bytes,
             segments_sent: counted.udp_tx.datagrams,

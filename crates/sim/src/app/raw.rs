@@ -138,8 +138,9 @@ impl<'a> Raw<'a> {
             let last = train.sent + 1 >= raw.members;
             let mut segment = raw.packet(train.sent, train.id);
             segment.options[2] = trains.record;
-            let sent = &mut hosts.groups[self.group as usize].records[trains.record as usize];
-            sent.add_datagrams(1, u64::from(segment.payload));
+            let records = &mut hosts.groups[self.group as usize].records;
+            let payload = u64::from(segment.payload);
+            records.edit(trains.record).add_datagrams(1, payload);
             if last {
                 // The conversation is over when its packets have left the network.
                 for end in &mut hosts.slots[train.slot as usize].ends {
@@ -227,7 +228,7 @@ impl Application for Raw<'_> {
         segment: &Segment,
     ) {
         let bytes = hosts.count_datagram(now, slot, side, segment);
-        let arrived = &mut hosts.groups[self.group as usize].records[segment.options[2] as usize];
+        let mut arrived = hosts.groups[self.group as usize].records.edit(segment.options[2]);
         arrived.received += bytes;
         arrived.bytes = arrived.received;
     }

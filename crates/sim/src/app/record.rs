@@ -15,8 +15,7 @@ impl<O: Observer> Hosts<'_, O> {
             bytes,
             start,
             ..FlowRecord::default()
-        });
-        (records.len() - 1) as u32
+        })
     }
 
     /// Fills the record of a conversation that is one flow. The bytes of one that is `endless` are those that arrived.
@@ -29,7 +28,7 @@ impl<O: Observer> Hosts<'_, O> {
         let counted = self.counted(slot);
         let place = &self.slots[slot as usize];
         let group = &mut self.groups[place.group as usize];
-        let record = &mut group.records[place.record as usize];
+        let mut record = group.records.edit(place.record);
         record.completed = happened(place.completed);
         record.acked = happened(place.acked);
         if let Some(sender) = &place.ends[0].connection
@@ -54,8 +53,9 @@ impl<O: Observer> Hosts<'_, O> {
 pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
     // Stable: what began at one moment on one pair keeps its number. Mostly they are in order, and to sort takes half as much again.
     let order = |record: &FlowRecord| (record.start, record.pair);
-    if !group.records.is_sorted_by_key(order) {
-        group.records.sort_by_key(order);
+    let mut flows = group.records.into_vec();
+    if !flows.is_sorted_by_key(order) {
+        flows.sort_by_key(order);
     }
     group.streams.sort_unstable_by_key(|stream| stream.number);
     // In the order in which connections ended, which is another where somebody watches.
@@ -65,7 +65,7 @@ pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
         goodput_bytes_per_pair[*pair as usize] += *bytes;
     }
     GroupOutput {
-        flows: group.records,
+        flows,
         delivery_latency: group.delivery_latency,
         ack_latency: group.ack_latency,
         goodput_bytes: group.goodput,

@@ -345,7 +345,7 @@ impl<'a> Replay<'a> {
         if let Some(player) = self.player(connection) {
             player.count_for(hosts, now, record);
         }
-        let record = &mut hosts.groups[self.group as usize].records[record as usize];
+        let mut record = hosts.groups[self.group as usize].records.edit(record);
         record.completed = Some(now);
         record.received = record.bytes;
         record.start = record.start.saturating_add(waits).min(now);
@@ -366,7 +366,7 @@ impl Player {
         hosts.wake(self.slot, 0);
         hosts.wake(self.slot, 1);
         let place = &hosts.slots[self.slot as usize];
-        let record = &mut hosts.groups[place.group as usize].records[record as usize];
+        let mut record = hosts.groups[place.group as usize].records.edit(record);
         for (end, counted) in place.ends.iter().zip(&mut self.counted) {
             let Some(connection) = &end.connection else {
                 continue;

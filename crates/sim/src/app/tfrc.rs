@@ -315,7 +315,7 @@ impl Application for Tfrc<'_> {
             return;
         };
         let group = &mut hosts.groups[self.group as usize];
-        let record = &mut group.records[place.record as usize];
+        let mut record = group.records.edit(place.record);
         let (sent, received) = (stream.sender.info(), stream.receiver.received());
         if place.bytes > 0 {
             record.completed = happened(place.completed);

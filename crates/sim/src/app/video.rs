@@ -167,7 +167,7 @@ impl Application for Video<'_> {
         hosts.slots[slot as usize].bytes += u64::from(datagrams);
         let record = hosts.open_record(self.group, stream.pair, now, Bytes(bytes));
         if record != NONE {
-            let sent = &mut hosts.groups[self.group as usize].records[record as usize];
+            let mut sent = hosts.groups[self.group as usize].records.edit(record);
             sent.add_datagrams(datagrams, bytes);
             self.frames.begin(record, first, datagrams);
         }
@@ -205,7 +205,7 @@ impl Application for Video<'_> {
             frame.missing -= 1;
             let group = &mut hosts.groups[self.group as usize];
             group.datagrams.arrived += 1;
-            let record = &mut group.records[record as usize];
+            let mut record = group.records.edit(record);
             record.received += bytes;
             if frame.missing == 0 {
                 record.completed = Some(now);

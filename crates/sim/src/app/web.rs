@@ -119,7 +119,7 @@ impl<'a> Web<'a> {
             }
             let counted = hosts.counted(line.slot);
             let place = &hosts.slots[line.slot as usize];
-            let record = &mut hosts.groups[self.group as usize].records[page.record as usize];
+            let mut record = hosts.groups[self.group as usize].records.edit(page.record);
             if let Some(sender) = &place.ends[0].connection
                 && let Some(counted) = &counted
             {
@@ -130,7 +130,7 @@ impl<'a> Web<'a> {
         }
         if page.record != NONE {
             hosts.open -= 1;
-            let record = &mut hosts.groups[self.group as usize].records[page.record as usize];
+            let mut record = hosts.groups[self.group as usize].records.edit(page.record);
             record.completed = Some(now);
             record.received = record.bytes;
         }

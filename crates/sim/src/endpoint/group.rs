@@ -1,7 +1,7 @@
 //! What endpoints and applications of a traffic group share: routes, records, counters.
 
 use super::relay::Onward;
-use crate::output::{Datagrams, FlowRecord, Histogram, StreamRecord};
+use crate::output::{Datagrams, FlowRecords, Histogram, StreamRecord};
 use crate::routing::PathStart;
 use crate::spec::NodeId;
 use fleetfoot_core::rng::Rng;
@@ -23,7 +23,7 @@ pub(crate) struct Group {
     pub(crate) conversations: u32,
     /// Nothing starts from here on.
     pub(crate) stop: Instant,
-    pub(crate) records: Vec<FlowRecord>,
+    pub(crate) records: FlowRecords,
     /// What became of datagrams without feedback.
     pub(crate) datagrams: Datagrams,
     pub(crate) delivery_latency: Vec<f64>,

@@ -158,7 +158,7 @@ impl Pages<'_> {
         lines.count(hosts, slot, record);
         if record != NONE {
             hosts.open -= 1;
-            let record = &mut hosts.groups[lines.group as usize].records[record as usize];
+            let mut record = hosts.groups[lines.group as usize].records.edit(record);
             record.completed = Some(now);
             record.received = record.bytes;
         }

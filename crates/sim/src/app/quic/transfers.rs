@@ -157,10 +157,11 @@ impl Load for Transfers {
         if at == NONE || lines.pairs[number as usize].is_none() {
             return;
         }
-        let record = &mut hosts.groups[lines.group as usize].records[at as usize];
+        let mut record = hosts.groups[lines.group as usize].records.edit(at);
         record.completed = happened(place.completed);
         record.acked = happened(place.acked);
         record.received = Bytes(place.ends[1].received);
+        drop(record);
         lines.count(hosts, slot, at);
     }
 

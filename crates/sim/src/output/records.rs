@@ -1,0 +1,265 @@
+//! The flow records of a group while it runs: few bytes for a flow without losses that took at most four seconds.
+
+use super::{FlowRecord, Tally};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+use std::ops::{Deref, DerefMut};
+
+/// Flow records, numbered in the order in which they were added.
+#[derive(Debug, Default)]
+pub(crate) struct FlowRecords(Vec<Place>);
+
+#[derive(Debug)]
+enum Place {
+    /// Without losses, all numbers small. Times are nanoseconds, `u32::MAX` for none.
+    Short {
+        start: Instant,
+        pair: u32,
+        bytes: u32,
+        received: u32,
+        /// From the start.
+        completed: u32,
+        /// From the start.
+        acked: u32,
+        min_rtt: u32,
+        bytes_sent: u32,
+        ack_latency_sum: u32,
+        ack_latency_count: u16,
+        segments_sent: u16,
+    },
+    Long(Box<FlowRecord>),
+}
+
+/// A record that is being changed; it is stored again when this is dropped.
+pub(crate) struct Edited<'a> {
+    place: &'a mut Place,
+    /// The record while its place is short.
+    record: FlowRecord,
+}
+
+impl FlowRecords {
+    pub(crate) const fn new() -> FlowRecords {
+        FlowRecords(Vec::new())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Adds a record. Its number.
+    pub(crate) fn push(&mut self, record: FlowRecord) -> u32 {
+        self.0.push(Place::of(record));
+        (self.0.len() - 1) as u32
+    }
+
+    /// The record with this number, to be changed.
+    pub(crate) fn edit(&mut self, number: u32) -> Edited<'_> {
+        let place = &mut self.0[number as usize];
+        let record = place.short_record().unwrap_or_default();
+        Edited { place, record }
+    }
+
+    /// All records in their order. Their memory is given back on the way.
+    pub(crate) fn into_vec(mut self) -> Vec<FlowRecord> {
+        let mut records = Vec::with_capacity(self.0.len());
+        while let Some(place) = self.0.pop() {
+            let short = place.short_record();
+            records.push(match place {
+                Place::Long(record) => *record,
+                Place::Short { .. } => short.unwrap_or_default(),
+            });
+            if self.0.len().is_multiple_of(GIVEN_BACK) {
+                self.0.shrink_to_fit();
+            }
+        }
+        records.reverse();
+        records
+    }
+}
+
+impl Place {
+    fn of(record: FlowRecord) -> Place {
+        Place::short_of(&record).unwrap_or_else(|| Place::Long(Box::new(record)))
+    }
+
+    /// The short form of a record, if all of it fits.
+    fn short_of(record: &FlowRecord) -> Option<Place> {
+        let tally = &record.tally;
+        let usual = record.given_up.is_none()
+            && tally.with_losses.is_none()
+            && record.ack_latency_sum.to_bits() == tally.ack_latency_sum.as_secs_f64().to_bits();
+        let since_start = |at: Instant| at.as_nanos().checked_sub(record.start.as_nanos());
+        usual.then_some(Place::Short {
+            start: record.start,
+            pair: record.pair,
+            bytes: record.bytes.get().try_into().ok()?,
+            received: record.received.get().try_into().ok()?,
+            completed: shorter(record.completed, since_start)?,
+            acked: shorter(record.acked, since_start)?,
+            min_rtt: shorter(record.min_rtt, |time| Some(time.as_nanos()))?,
+            bytes_sent: tally.bytes_sent.try_into().ok()?,
+            ack_latency_sum: tally.ack_latency_sum.as_nanos().try_into().ok()?,
+            ack_latency_count: tally.ack_latency_count.try_into().ok()?,
+            segments_sent: tally.segments_sent.try_into().ok()?,
+        })
+    }
+
+    /// The record, if it is in its short form.
+    fn short_record(&self) -> Option<FlowRecord> {
+        let &Place::Short {
+            start,
+            pair,
+            bytes,
+            received,
+            completed,
+            acked,
+            min_rtt,
+            bytes_sent,
+            ack_latency_sum,
+            ack_latency_count,
+            segments_sent,
+        } = self
+        else {
+            return None;
+        };
+        let time = |nanos: u32| Duration::from_nanos(u64::from(nanos));
+        let came = |nanos: u32| (nanos != u32::MAX).then(|| time(nanos));
+        Some(FlowRecord {
+            pair,
+            bytes: Bytes(u64::from(bytes)),
+            start,
+            completed: came(completed).map(|later| start + later),
+            acked: came(acked).map(|later| start + later),
+            received: Bytes(u64::from(received)),
+            min_rtt: came(min_rtt),
+            ack_latency_sum: time(ack_latency_sum).as_secs_f64(),
+            given_up: None,
+            tally: Tally {
+                bytes_sent: u64::from(bytes_sent),
+                ack_latency_sum: time(ack_latency_sum),
+                ack_latency_count: u32::from(ack_latency_count),
+                segments_sent: u32::from(segments_sent),
+                with_losses: None,
+            },
+        })
+    }
+}
+
+/// A time in nanoseconds, `u32::MAX` for none, if it is less than that.
+fn shorter<T>(time: Option<T>, nanos: impl FnOnce(T) -> Option<u64>) -> Option<u32> {
+    let Some(time) = time else {
+        return Some(u32::MAX);
+    };
+    nanos(time)?.try_into().ok().filter(|&nanos| nanos != u32::MAX)
+}
+
+impl Deref for Edited<'_> {
+    type Target = FlowRecord;
+
+    fn deref(&self) -> &FlowRecord {
+        match &*self.place {
+            Place::Short { .. } => &self.record,
+            Place::Long(record) => record,
+        }
+    }
+}
+
+impl DerefMut for Edited<'_> {
+    fn deref_mut(&mut self) -> &mut FlowRecord {
+        match self.place {
+            Place::Short { .. } => &mut self.record,
+            Place::Long(record) => record,
+        }
+    }
+}
+
+impl Drop for Edited<'_> {
+    fn drop(&mut self) {
+        if let Place::Short { .. } = self.place {
+            *self.place = Place::of(std::mem::take(&mut self.record));
+        }
+    }
+}
+
+/// After so many records their memory is given back when all are handed out.
+const GIVEN_BACK: usize = 1 << 16;
+
+const _: () = assert!(size_of::<Place>() == 48);
+
+#[cfg(test)]
+mod tests {
+    use super::{FlowRecords, Place};
+    use crate::output::FlowRecord;
+    use fleetfoot_core::tcp::Stats;
+    use fleetfoot_core::time::{Duration, Instant};
+    use fleetfoot_core::units::Bytes;
+
+    #[test]
+    fn what_is_put_in_comes_out() {
+        let at = |nanos| Instant::ZERO + Duration::from_nanos(nanos);
+        let plain = FlowRecord {
+            pair: 7,
+            bytes: Bytes(3_000),
+            start: at(5),
+            ..FlowRecord::default()
+        };
+        let four_seconds = 5 + u64::from(u32::MAX);
+        let latest = FlowRecord {
+            completed: Some(at(four_seconds - 1)),
+            acked: Some(at(5)),
+            received: Bytes(3_000),
+            min_rtt: Some(Duration::from_millis(10)),
+            ..plain.clone()
+        };
+        let mut counted = latest.clone();
+        counted.add(&Stats::without_losses(
+            3_000,
+            3,
+            Duration::from_nanos(33_333_333),
+            3,
+        ));
+        let mut twice = counted.clone();
+        twice.add(&Stats::without_losses(1, 1, Duration::from_nanos(10_000_001), 1));
+        let mut lossy = counted.clone();
+        lossy.add(&Stats {
+            retransmits: 1,
+            ..Stats::default()
+        });
+        let too_late = FlowRecord {
+            completed: Some(at(four_seconds)),
+            ..plain.clone()
+        };
+        let early = FlowRecord {
+            acked: Some(at(4)),
+            ..plain.clone()
+        };
+        let given_up = FlowRecord {
+            given_up: Some(at(9)),
+            ..plain.clone()
+        };
+        let large = FlowRecord {
+            bytes: Bytes(1 << 32),
+            ..plain.clone()
+        };
+        let short = [plain, latest, counted];
+        let long = [lossy, too_late, early, given_up, large];
+        assert!(
+            short
+                .iter()
+                .all(|record| matches!(Place::of(record.clone()), Place::Short { .. }))
+        );
+        assert!(
+            long.iter()
+                .all(|record| matches!(Place::of(record.clone()), Place::Long(_)))
+        );
+        let all: Vec<FlowRecord> = short.into_iter().chain(long).chain([twice]).collect();
+        let mut records = FlowRecords::new();
+        for (number, record) in all.iter().enumerate() {
+            assert_eq!(records.push(FlowRecord::default()), number as u32);
+            *records.edit(number as u32) = record.clone();
+            assert_eq!(*records.edit(number as u32), *record);
+        }
+        assert_eq!(records.len(), all.len());
+        assert_eq!(records.into_vec(), all);
+    }
+}
