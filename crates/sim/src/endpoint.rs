@@ -33,6 +33,7 @@ mod hosts;
 mod interface;
 mod over;
 mod relay;
+mod waiting;
 
 pub(crate) use ahead::EXTRAORDINARY;
 use end::{Application, End, Part};

@@ -292,6 +292,12 @@ impl<'a> Apps<'a> {
         for slot in 0..hosts.slots.len() as u32 {
             if hosts.slots[slot as usize].live {
                 self.record(hosts, slot);
+                if hosts.slots[slot as usize].endless {
+                    // Many may have been packed.
+                    for end in &mut hosts.slots[slot as usize].ends {
+                        end.connection = None;
+                    }
+                }
             }
         }
         let groups = self.groups.iter_mut();

@@ -211,6 +211,16 @@ impl End {
         }
     }
 
+    /// Packs the connection although it has data out or misses some.
+    pub(super) fn pack_with_data_out(&mut self, models: &mut Models) {
+        if let Some(connection) = &mut self.connection
+            && let Some(resting) = connection.rest_with_data_out(models)
+        {
+            self.connection = None;
+            self.resting = Some(resting);
+        }
+    }
+
     /// Unpacks the connection if it rests, on a host whose timer ticks stand at `ticks`.
     pub(super) fn wake(&mut self, models: &Models, config: &Arc<Config>, ticks: Duration) {
         if let Some(resting) = self.resting.take() {

@@ -68,6 +68,8 @@ pub(crate) struct Hosts<'a, O> {
     pub(super) armed: Vec<u32>,
     /// What connections at rest are told from.
     pub(super) models: Models,
+    /// The slot at which the search for those that wait goes on.
+    pub(super) searched: usize,
     /// Timers after the end of the run keep no conversation: nobody watches, and no queue has to forget flows.
     pub(crate) frees_early: bool,
     /// What connections learnt, by the nodes of sender and receiver.
@@ -110,6 +112,7 @@ impl<'a, O: Observer> Hosts<'a, O> {
             over: Vec::new(),
             armed: vec![0; spec.nodes.len()],
             models: Models::default(),
+            searched: 0,
             frees_early: false,
             known_paths: PathMemory::new(),
             ticks: spec

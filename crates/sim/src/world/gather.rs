@@ -90,6 +90,7 @@ impl<O: Observer> World<'_, O> {
             self.take_notices();
             if self.events / PROGRESS_EVENTS > before / PROGRESS_EVENTS {
                 self.hosts.network.tighten();
+                self.hosts.pack_waiting();
                 if progress(self.hosts.now, &|| self.usage()).is_break() {
                     self.interrupted = true;
                     return Part::Interrupted;

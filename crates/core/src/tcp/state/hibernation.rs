@@ -21,9 +21,10 @@ use crate::tcp::{Config, Connection, Control, State};
 use crate::time::Duration;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 
-/// A connection that does nothing until somebody writes or a segment comes: the model's number, then the differences.
+/// A connection that does nothing until somebody writes, a segment comes or a timer fires: the model's number, then the differences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredConnection(Box<[u8]>);
 
@@ -47,6 +48,43 @@ impl Connection {
         models.numbers.clear();
         numbers::write(self, &mut models.numbers).ok()?;
         models.differences()
+    }
+
+    /// As [`Connection::rest`], if it is established and waits for an acknowledgment, for its retransmission timer or for what fills a
+    /// hole. Nothing is compared with others: records of segments that are out are told from each other.
+    pub fn rest_with_data_out(&self, models: &mut Models) -> Option<StoredConnection> {
+        if !self.may_rest_with_data_out() {
+            return None;
+        }
+        models.numbers.clear();
+        numbers::write(self, &mut models.numbers).ok()?;
+        Some(models.apart())
+    }
+
+    /// Whether there is room for many records of segments that are out.
+    pub fn holds_many_records(&self) -> bool {
+        let ring = self.sender.as_deref().map(|sender| &sender.board.ring);
+        ring.is_some_and(|ring| ring.capacity() >= MANY_RECORDS)
+    }
+
+    fn may_rest_with_data_out(&self) -> bool {
+        let shared = &self.shared;
+        let receive = &self.receive;
+        let plain =
+            |sender: &Sender| sender.thin.is_none() && sender.tempo.is_none() && !sender.cc.is_custom();
+        self.state == State::Established
+            && self.control == Control::None
+            && !self.keep_alive_due
+            && shared.events == 0
+            && shared.failure.is_none()
+            && shared.cold.is_none()
+            && !receive.acking.now
+            && receive.room.as_deref().is_none_or(Room::is_empty)
+            && receive
+                .beyond
+                .as_deref()
+                .is_none_or(|beyond| beyond.pieces.is_empty())
+            && self.sender.as_deref().is_none_or(plain)
     }
 
     fn may_rest(&self) -> bool {
@@ -126,8 +164,30 @@ impl Models {
         Some(StoredConnection(self.short[..].into()))
     }
 
+    /// The connection at hand by what distinguishes each number from the one [`RECORD`] places before.
+    fn apart(&mut self) -> StoredConnection {
+        let numbers = &mut self.numbers;
+        for place in (RECORD..numbers.len()).rev() {
+            numbers[place] = numbers[place].wrapping_sub(numbers[place - RECORD]);
+        }
+        self.short.clear();
+        self.short.push(APART);
+        self.short.extend((numbers.len() as u32).to_le_bytes());
+        shorten(&vec![0; numbers.len()], numbers, &mut self.short);
+        StoredConnection(self.short[..].into())
+    }
+
     fn restored(&self, short: &[u8]) -> Vec<u64> {
         let (place, rest) = short.split_first().expect("the number of the model comes first");
+        if *place == APART {
+            let (length, rest) = rest.split_first_chunk().expect("the count of numbers comes next");
+            let mut numbers = vec![0; u32::from_le_bytes(*length) as usize];
+            lengthen(&mut numbers, rest);
+            for place in RECORD..numbers.len() {
+                numbers[place] = numbers[place].wrapping_add(numbers[place - RECORD]);
+            }
+            return numbers;
+        }
         let mut numbers = self.known[usize::from(*place)].to_vec();
         lengthen(&mut numbers, rest);
         numbers
@@ -220,6 +280,15 @@ const MOST_DIFFERENT: usize = 32;
 
 /// So many models there are at most: one is found in a moment.
 const MOST_MODELS: usize = 64;
+
+/// In place of a model's number: there is none.
+const APART: u8 = u8::MAX;
+
+/// Numbers that a record of a segment has.
+const RECORD: usize = 7;
+
+/// Room for so many records is worth storing.
+const MANY_RECORDS: usize = 32;
 
 #[cfg(test)]
 mod tests {

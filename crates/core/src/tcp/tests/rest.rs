@@ -4,7 +4,9 @@
 use super::pair::{End, Fate, Pair};
 use crate::cc::{AnyController, HyStart};
 use crate::rng::Rng;
-use crate::tcp::{Config, Connection, InitialSpreading, Models, PathSample, Profile, Setting, State};
+use crate::tcp::{
+    Config, Connection, InitialSpreading, Models, PathSample, Profile, Setting, State, StoredConnection,
+};
 use crate::time::{Duration, Instant};
 use crate::units::Rate;
 use alloc::boxed::Box;
@@ -49,18 +51,21 @@ fn pair(config: &Config, seed: u64, opened: bool) -> Pair {
     pair
 }
 
+/// How a connection is packed.
+type Rest = fn(&Connection, &mut Models) -> Option<StoredConnection>;
+
 /// Rests and wakes; whether it did.
-fn nap(connection: &mut Connection, models: &mut Models) -> bool {
-    let Some(resting) = connection.rest(models) else {
+fn nap(connection: &mut Connection, models: &mut Models, rest: Rest) -> bool {
+    let Some(resting) = rest(connection, models) else {
         return false;
     };
     let config = Arc::clone(connection.config());
     *connection = resting.wake(models, &config, Duration::ZERO);
-    assert_eq!(connection.rest(models), Some(resting), "as it was");
+    assert_eq!(rest(connection, models), Some(resting), "as it was");
     true
 }
 
-fn compare(name: &str, config: &Config, seed: u64) -> usize {
+fn compare(name: &str, config: &Config, seed: u64, rest: Rest) -> usize {
     let opened = seed.is_multiple_of(2);
     let (mut awake, mut resting) = (pair(config, seed, opened), pair(config, seed, opened));
     if opened {
@@ -93,7 +98,7 @@ fn compare(name: &str, config: &Config, seed: u64) -> usize {
             &[End::A]
         };
         for &end in ends {
-            naps += usize::from(nap(resting.connection(end), &mut models));
+            naps += usize::from(nap(resting.connection(end), &mut models, rest));
             let (one, other) = (awake.connection(end), resting.connection(end));
             other.check(true);
             assert_eq!(
@@ -134,6 +139,18 @@ fn compare(name: &str, config: &Config, seed: u64) -> usize {
 
 #[test]
 fn what_rested_goes_on_as_if_it_had_not() {
+    let naps = compare_all(Connection::rest);
+    assert!(naps > 1000, "{naps}");
+}
+
+#[test]
+fn what_rested_with_data_out_goes_on_as_if_it_had_not() {
+    let naps = compare_all(Connection::rest_with_data_out);
+    assert!(naps > 100_000, "{naps}");
+}
+
+/// All profiles with all controllers; how often an end rested.
+fn compare_all(rest: Rest) -> usize {
     let mut naps = 0;
     for (profile, name) in Profile::ALL.into_iter().zip(Profile::NAMES) {
         for entry in AnyController::ENTRIES {
@@ -151,11 +168,11 @@ fn what_rested_goes_on_as_if_it_had_not() {
                     10 | 11 => config.hystart = HyStart::HyStartPlusPlus,
                     _ => {}
                 }
-                naps += compare(&format!("{name} with {}", entry.name), &config, seed);
+                naps += compare(&format!("{name} with {}", entry.name), &config, seed, rest);
             }
         }
     }
-    assert!(naps > 1000, "{naps}");
+    naps
 }
 
 #[test]
@@ -172,6 +189,7 @@ fn what_has_something_to_do_does_not_rest() {
     assert!(pair.a.rest(models).is_none(), "data waits");
     while pair.a.poll_transmit(Instant::ZERO).is_some() {}
     assert!(pair.a.rest(models).is_none(), "data is out");
+    assert!(pair.a.rest_with_data_out(models).is_some(), "data is out");
     let closing = Connection::connect(Instant::ZERO, &Arc::new(config), crate::seq::SeqNumber(7));
     assert_eq!(closing.state(), State::SynSent);
     assert!(closing.rest(models).is_none(), "the handshake is under way");
