@@ -535,43 +535,6 @@ impl<O: Observer> Hosts<'_, O> {
             self.observer.on_timer(now, FlowId(number), connection);
         }
     }
-
-    /// Nothing is awaited at one end: packs what can be packed.
-    #[cold]
-    fn rest(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        if slot.in_network == 0 && slot.partner == index {
-            for end in &mut slot.ends {
-                end.rest(&mut self.models);
-            }
-        }
-    }
-
-    /// Nothing of a conversation is in the network, since a packet was lost, and none of its ends has more to send: where there are very
-    /// many, ends that open or close are packed until a timer fires.
-    #[cold]
-    fn pack(&mut self, index: u32) {
-        if self.slots.len() - self.free.len() < MANY_OPEN || !self.network.gathers {
-            return;
-        }
-        let slot = &mut self.slots[index as usize];
-        if slot.partner == index {
-            for end in slot.ends.iter_mut().filter(|end| end.grouper.is_none()) {
-                end.pack(&mut self.models);
-            }
-        }
-    }
-
-    /// Makes sure that the connection of an end, if it has one, is there.
-    #[inline]
-    pub(crate) fn wake(&mut self, index: u32, side: usize) {
-        let slot = &mut self.slots[index as usize];
-        if slot.ends[side].resting.is_some() {
-            let config = Arc::clone(slot.config(&self.spec.groups[slot.group as usize], side));
-            let ticks = self.ticks[slot.ends[side].node.0 as usize];
-            slot.ends[side].wake(&self.models, &config, ticks);
-        }
-    }
 }
 
 /// Gives a new connection what earlier ones between the same two nodes learnt (RFC 9040 6.1), if it asks.
@@ -587,9 +550,6 @@ fn tell_path(
         connection.set(now, Setting::Path(told));
     }
 }
-
-/// From so many open conversations on those are packed that wait for a timer while they open or close.
-const MANY_OPEN: usize = 16_384;
 
 /// No conversation, no record.
 pub(crate) const NONE: u32 = u32::MAX;

@@ -1,11 +1,48 @@
-//! Connections that wait for a timer with much data out: where there are very many conversations, they are packed.
+//! Packing and waking connections that are idle or wait for a timer.
 
-use super::MANY_OPEN;
 use super::hosts::Hosts;
 use crate::observe::Observer;
 use fleetfoot_core::tcp::Connection;
+use std::sync::Arc;
 
 impl<O: Observer> Hosts<'_, O> {
+    /// Nothing is awaited at one end: packs what can be packed.
+    #[cold]
+    pub(super) fn rest(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if slot.in_network == 0 && slot.partner == index {
+            for end in &mut slot.ends {
+                end.rest(&mut self.models);
+            }
+        }
+    }
+
+    /// Nothing of a conversation is in the network, since a packet was lost, and none of its ends has more to send: where there are very
+    /// many, ends that open or close are packed until a timer fires.
+    #[cold]
+    pub(super) fn pack(&mut self, index: u32) {
+        if self.slots.len() - self.free.len() < MANY_OPEN || !self.network.gathers {
+            return;
+        }
+        let slot = &mut self.slots[index as usize];
+        if slot.partner == index {
+            for end in slot.ends.iter_mut().filter(|end| end.grouper.is_none()) {
+                end.pack(&mut self.models);
+            }
+        }
+    }
+
+    /// Makes sure that the connection of an end, if it has one, is there.
+    #[inline]
+    pub(crate) fn wake(&mut self, index: u32, side: usize) {
+        let slot = &mut self.slots[index as usize];
+        if slot.ends[side].resting.is_some() {
+            let config = Arc::clone(slot.config(&self.spec.groups[slot.group as usize], side));
+            let ticks = self.ticks[slot.ends[side].node.0 as usize];
+            slot.ends[side].wake(&self.models, &config, ticks);
+        }
+    }
+
     /// Goes through the next slots, and packs endless conversations of which nothing is in the network while their senders have many
     /// records of segments that are out.
     #[cold]
@@ -36,6 +73,9 @@ impl<O: Observer> Hosts<'_, O> {
         }
     }
 }
+
+/// From so many open conversations on those are packed that wait for a timer.
+const MANY_OPEN: usize = 16_384;
 
 /// Slots that are looked at together.
 const SEARCHED: usize = 1 << 14;
