@@ -224,26 +224,34 @@ impl<O: Observer> Hosts<'_, O> {
         index
     }
 
-    /// Gives a conversation a slot; its ends are connected to each other.
+    /// Gives a conversation a slot; its ends are connected to each other. Where only FIFO links are and nobody watches, nobody asks for
+    /// the keys of its flows.
     pub(crate) fn place(&mut self, slot: Slot, key: FlowKey) -> u32 {
-        let reverse = FlowKey {
-            source: key.destination,
-            destination: key.source,
-            source_port: key.destination_port,
-            destination_port: key.source_port,
-            protocol: key.protocol,
-        };
-        let index = if let Some(index) = self.free.pop() {
+        let reused = self.free.pop();
+        let index = if let Some(index) = reused {
             self.slots[index as usize] = slot;
-            self.network.flows.set(FlowId(2 * index), key);
-            self.network.flows.set(FlowId(2 * index + 1), reverse);
             index
         } else {
             self.slots.push(slot);
-            self.network.flows.push(key);
-            self.network.flows.push(reverse);
             (self.slots.len() - 1) as u32
         };
+        if !self.frees_early {
+            let reverse = FlowKey {
+                source: key.destination,
+                destination: key.source,
+                source_port: key.destination_port,
+                destination_port: key.source_port,
+                protocol: key.protocol,
+            };
+            let flows = &mut self.network.flows;
+            if reused.is_some() {
+                flows.set(FlowId(2 * index), key);
+                flows.set(FlowId(2 * index + 1), reverse);
+            } else {
+                flows.push(key);
+                flows.push(reverse);
+            }
+        }
         self.slots[index as usize].partner = index;
         index
     }

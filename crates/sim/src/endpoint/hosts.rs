@@ -70,7 +70,7 @@ pub(crate) struct Hosts<'a, O> {
     pub(super) models: Models,
     /// The slot at which the search for those that wait goes on.
     pub(super) searched: usize,
-    /// Timers after the end of the run keep no conversation: nobody watches, and no queue has to forget flows.
+    /// Timers after the end of the run keep no conversation, and flows no key: nobody watches, and no queue knows flows.
     pub(crate) frees_early: bool,
     /// What connections learnt, by the nodes of sender and receiver.
     pub(super) known_paths: PathMemory<(NodeId, NodeId)>,
