@@ -17,22 +17,19 @@ pub(crate) struct Bursts {
     group: u32,
     /// A connection is a flow, not each burst.
     thin: bool,
-    /// Of what it writes, and of the time between two writes.
+    /// Of what a connection writes, and of the time between two writes.
     sizes: Distribution,
     gaps: Distribution,
-    writers: Vec<Writer>,
+    /// By connection: its pair.
+    pairs: Vec<u32>,
+    /// By connection: from its first write until its last connection is over.
+    courses: Vec<Option<Box<Course>>>,
 }
 
-struct Writer {
-    pair: u32,
-    /// From its first write until its last connection is over.
-    course: Option<Box<Course>>,
-}
-
-/// What it draws, and what it has said.
+/// What a connection draws, and what it has said.
 struct Course {
-    size: Draw,
-    gap: Draw,
+    /// Sizes and gaps; `None`: both are constant.
+    draws: Option<Box<[Draw; 2]>>,
     dialogue: Dialogue,
 }
 
@@ -44,9 +41,9 @@ impl Bursts {
         interval: &Distribution,
         thin: bool,
     ) -> Bursts {
-        let mut writers = Vec::new();
+        let mut pairs = Vec::new();
         for Member { number, pair, start } in hosts.members(group) {
-            writers.push(Writer { pair, course: None });
+            pairs.push(pair);
             hosts.act_at(group, number, start);
         }
         Bursts {
@@ -54,13 +51,14 @@ impl Bursts {
             thin,
             sizes: size.clone(),
             gaps: interval.clone(),
-            writers,
+            courses: pairs.iter().map(|_| None).collect(),
+            pairs,
         }
     }
 
     fn dialogue_of<O>(&mut self, hosts: &Hosts<'_, O>, slot: u32) -> Option<&mut Dialogue> {
         let actor = hosts.slots[slot as usize].actor;
-        let course = self.writers[actor as usize].course.as_mut();
+        let course = self.courses[actor as usize].as_mut();
         course.map(|course| &mut course.dialogue)
     }
 }
@@ -68,12 +66,21 @@ impl Bursts {
 impl Application for Bursts {
     /// The next burst.
     fn act<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, actor: u32, now: Instant) {
-        let Writer { pair, course } = &mut self.writers[actor as usize];
-        let pair = *pair;
-        let Course { size, gap, dialogue } = &mut **course.get_or_insert_with(|| {
+        let pair = self.pairs[actor as usize];
+        let constant = match (&self.sizes, &self.gaps) {
+            (Distribution::Constant(size), Distribution::Constant(gap)) => Some([*size, *gap]),
+            _ => None,
+        };
+        let Course { draws, dialogue } = &mut **self.courses[actor as usize].get_or_insert_with(|| {
+            let stream = |purpose| hosts.stream_of(self.group, actor, purpose);
+            let draws = || {
+                Box::new([
+                    Draw::new(&self.sizes, || stream("size")),
+                    Draw::new(&self.gaps, || stream("gap")),
+                ])
+            };
             Box::new(Course {
-                size: Draw::new(&self.sizes, || hosts.stream_of(self.group, actor, "size")),
-                gap: Draw::new(&self.gaps, || hosts.stream_of(self.group, actor, "gap")),
+                draws: constant.is_none().then(draws),
                 dialogue: Dialogue::new(),
             })
         });
@@ -90,8 +97,10 @@ impl Application for Bursts {
         }
         let slot = dialogue.slot;
         dialogue.begun += 1;
-        let bytes = whole_bytes(size.sample());
-        let gap = Duration::from_secs_f64(gap.sample()).max(Duration::from_nanos(1));
+        let drawn = draws.as_mut().map(|draws| draws.each_mut().map(Draw::sample));
+        let [size, gap] = drawn.or(constant).unwrap_or_default();
+        let bytes = whole_bytes(size);
+        let gap = Duration::from_secs_f64(gap).max(Duration::from_nanos(1));
         let record = match hosts.window.contains(now) {
             true if self.thin => {
                 hosts.open += 1;
@@ -141,7 +150,7 @@ impl Application for Bursts {
             dialogue.ended(hosts, slot, thin);
             let (actor, over) = (hosts.slots[slot as usize].actor, dialogue.slot == NONE);
             if over && !hosts.groups[self.group as usize].is_event_to_come(actor) {
-                self.writers[actor as usize].course = None;
+                self.courses[actor as usize] = None;
             }
         }
     }
@@ -152,7 +161,7 @@ impl Application for Bursts {
 
     fn finish<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>) -> Vec<u32> {
         if !self.thin {
-            let courses = self.writers.iter().filter_map(|writer| writer.course.as_ref());
+            let courses = self.courses.iter().flatten();
             courses.for_each(|course| course.dialogue.finish(hosts));
         }
         Vec::new()
