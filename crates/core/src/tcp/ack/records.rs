@@ -268,7 +268,8 @@ impl Records {
         let to = to.min(self.len());
         let from = from.min(to);
         let begin = self.place(self.taken.wrapping_add(from as u32));
-        let (wrapped, straight) = self.slots.split_at_mut(begin);
+        // Without any room there is no such place.
+        let (wrapped, straight) = self.slots.split_at_mut_checked(begin).unwrap_or_default();
         let count = to - from;
         let first = count.min(straight.len());
         [&mut straight[..first], &mut wrapped[..count - first]]
@@ -345,7 +346,7 @@ const MOST_KEPT: usize = 8;
 
 #[cfg(test)]
 mod tests {
-    use super::Records;
+    use super::{Records, Stored};
     use crate::rng::Rng;
     use crate::tcp::ack::records::Record;
     use crate::time::Instant;
@@ -354,6 +355,22 @@ mod tests {
 
     fn record(seq: u64) -> Record {
         Record::new(Instant::ZERO, seq, 1, 0)
+    }
+
+    #[test]
+    fn without_room_there_are_no_parts() {
+        let stored = Stored(7, Vec::new());
+        assert!(
+            Records::from(stored)
+                .parts(0, 1)
+                .into_iter()
+                .all(|part| part.is_empty())
+        );
+        let mut records = Records::new();
+        (0..9).for_each(|seq| records.push_back(record(seq)));
+        records.clear();
+        assert_eq!(records.capacity(), 0);
+        assert!(records.parts(0, 1).into_iter().all(|part| part.is_empty()));
     }
 
     #[test]
