@@ -187,7 +187,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     let Some(recommended) = &document.recommended else {
         return match &document.refuted {
             Some(refuted) => not_near(refuted, document),
-            None => format!("{}{}", nothing(rows, variants), starving(plan, rows, variants)),
+            None => format!("{}{}", nothing(plan, rows, variants), starving(plan, rows, variants)),
         };
     };
     let Some(variant) = variants

@@ -59,7 +59,7 @@ pub(super) fn same_seeds(document: &Document) -> String {
 }
 
 /// The answer where no variant is a significant win.
-pub(super) fn nothing(rows: &Rows, variants: &[Variant]) -> String {
+pub(super) fn nothing(plan: &Plan, rows: &Rows, variants: &[Variant]) -> String {
     let over = |variant: &Variant| match variant.runs {
         1 => String::from("over one seed"),
         seeds => format!("over {seeds} seeds"),
@@ -100,7 +100,16 @@ pub(super) fn nothing(rows: &Rows, variants: &[Variant]) -> String {
             "Nothing tried makes those who wait finish noticeably sooner (by 1 % or more) without doing as much harm, {over}."
         )
     } else if win > 0.0 {
-        let of = interval(variant.versus.as_ref().and_then(|versus| versus.win_ci95));
+        let ends = variant.versus.as_ref().and_then(|versus| versus.win_ci95);
+        let of = interval(ends);
+        if ends.is_some_and(|[low, _]| low > 0.0) {
+            return undecided(
+                plan,
+                variant,
+                variants,
+                &format!("{name} with {}{of}", saved(win)),
+            );
+        }
         format!(
             "Nothing tried makes the short transfers finish significantly sooner {over}; the best estimate is {name} with {}{of}.",
             saved(win)
@@ -111,6 +120,29 @@ pub(super) fn nothing(rows: &Rows, variants: &[Variant]) -> String {
             -100.0 * win
         )
     }
+}
+
+/// That so many variants are too many for so few seeds: by its own interval the best one surely saves time.
+fn undecided(plan: &Plan, best: &Variant, variants: &[Variant], estimate: &str) -> String {
+    let seeds = words::seeds(best.runs);
+    let compared = variants.iter().filter_map(|variant| variant.versus.as_ref());
+    let count = compared
+        .filter(|versus| versus.part_of.is_none() && versus.win.is_some())
+        .count();
+    let more = format!("(--seeds {})", best.runs.saturating_mul(2).max(20));
+    if count < 2 {
+        return format!(
+            "Not decided: with {seeds} the difference is not significant; the estimate is {estimate}. More seeds {more} decide it."
+        );
+    }
+    // A search has no list of variants to shorten.
+    let fewer = match plan.choice().search {
+        Some(_) => "",
+        None => " or fewer variants (--only NAME,NAME)",
+    };
+    format!(
+        "Not decided: with {seeds} none of {count} variants is significant after the correction for so many comparisons; the best estimate is {estimate}. More seeds {more}{fewer} decide it."
+    )
 }
 
 /// With what those who wait would be quickest, if not over 3 % more were lost of what one of them waits for.
