@@ -187,7 +187,11 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     let Some(recommended) = &document.recommended else {
         return match &document.refuted {
             Some(refuted) => not_near(refuted, document),
-            None => format!("{}{}", nothing(plan, rows, variants), starving(plan, rows, variants)),
+            None => format!(
+                "{}{}",
+                nothing(plan, rows, variants),
+                starving(plan, rows, variants)
+            ),
         };
     };
     let Some(variant) = variants
@@ -218,6 +222,10 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     text.push_str(&begin_with(plan, variants, recommended));
     if document.as_commanded.is_none() {
         text.push_str(&words::margin(done, turn_on::carries_acknowledgments(plan, done)));
+    }
+    let advised = plan.variants.iter().position(|planned| planned.name == done.name);
+    if missing(plan, &done.name).is_none() && advised.is_some_and(|index| turn_on::follows(plan, index)) {
+        text.push_str(FOLLOWS);
     }
     text.push_str(&equals(recommended, variants, plan.choice().search.is_some()));
     if let Some(jittered) = &document.jittered
@@ -290,12 +298,14 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     if plan.choice().search.is_some() && document.interrupted {
         text.push_str(" The search was interrupted: not every network near this one was tried.");
     }
-    let advised = plan.variants.iter().position(|planned| planned.name == done.name);
     text.extend(advised.and_then(|index| turn_on::needs_memory(plan, index)));
     text.push_str(&out_of_reach(plan, variants, variant));
     text.push_str(&elsewhere(plan, variants, variant));
     text
 }
+
+/// What is said of figures that a shaper beside a line of varying rate does not reach.
+const FOLLOWS: &str = " That is with the queue in the device at the line itself: a shaper next to it, which learns the rate only after a while, gets a part of this.";
 
 /// Where a variant cannot be had by anybody.
 fn missing(plan: &Plan, name: &str) -> Option<Missing> {

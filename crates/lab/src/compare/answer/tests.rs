@@ -3,7 +3,7 @@
 use super::recommended;
 use crate::compare::ranking::Rows;
 use crate::compare::{Choice, Plan};
-use crate::result::{Recommended, Variant};
+use crate::result::{Document, Recommended, Variant};
 use crate::scenario::Scenario;
 
 const LINE: &str = r#"[network]
@@ -136,4 +136,63 @@ fn what_only_the_correction_leaves_open_is_not_denied() {
         "Nothing tried makes the short transfers finish significantly sooner over 6 seeds; the best estimate is fq-pie with 9 % (95 % interval \
          -4 to 23 %)."
     );
+}
+
+/// Simulated is the queue in the base station; what the user has is a shaper beside it, if anything.
+#[test]
+fn beside_a_line_of_varying_rate_the_answer_says_that_a_shaper_gets_a_part() {
+    let folder = crate::testing::folder("varying");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let trace: String = (1..=1000).map(|at| format!("{at}\n")).collect();
+    std::fs::write(folder.join("cell.trace"), trace).expect("a trace");
+    let of = |rate: &str, name: &str| {
+        let rate = format!("medium = \"cellular\"\nrate = {rate}");
+        let file = folder.join("cell.toml");
+        std::fs::write(&file, LINE.replacen("rate = \"30 Mbit/s\"", &rate, 1)).expect("a scenario");
+        let choice = Choice {
+            only: vec![name.to_owned()],
+            places: vec![String::from("bottleneck:forward")],
+            ..Choice::default()
+        };
+        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
+        let plan = Plan::compare(scenario, &choice).expect("it resolves");
+        let versus = |index: usize| {
+            let own = serde_json::json!({
+                "baseline": "as described", "rank": 1, "win": 0.7, "win_ci95": [0.6, 0.8], "cost": null, "worst_p99": null, "tier": 1,
+                "significant": true, "groups": []
+            });
+            (index > 0).then_some(own)
+        };
+        let variants: Vec<Variant> = plan
+            .variants
+            .iter()
+            .enumerate()
+            .map(|(index, planned)| {
+                serde_json::from_value(serde_json::json!({
+                    "name": planned.name, "set": {}, "runs": 10, "turn_on": null, "groups": [], "links": [], "nodes": [],
+                    "headers_per_byte_delivered": null, "lookups_per_s": 0.0, "lookup_power_w": 0.0, "fairness_jain": null,
+                    "data_packets_delivered": 0, "bytes_sent_per_byte_delivered": null, "versus": versus(index)
+                }))
+                .expect("the fields of a variant")
+            })
+            .collect();
+        let rows = Rows {
+            first: vec![1],
+            tier: 1,
+            ..Rows::default()
+        };
+        let document = Document {
+            recommended: recommended(&plan, &rows, &variants),
+            variants,
+            ..Document::default()
+        };
+        super::answer(&plan, &rows, &document)
+    };
+    let part = " That is with the queue in the device at the line itself: a shaper next to it, which learns the rate only after a while, \
+                gets a part of this.";
+    let trace = "{ trace = \"cell.trace\" }";
+    assert!(of(trace, "cake").contains(part), "{}", of(trace, "cake"));
+    assert!(!of("\"30 Mbit/s\"", "cake").contains(part));
+    assert!(!of(trace, "sfq").contains(part), "nobody can have it");
+    let _ = std::fs::remove_dir_all(&folder);
 }

@@ -3,19 +3,21 @@
 use super::super::Plan;
 use super::super::place::{Place, base_rtt};
 use super::super::words::seconds;
+use super::Results;
 use crate::result::{Group, Summary, Variant};
 use fleetfoot_sim::spec::Traffic;
 
 /// A ping under load: the base RTT and what waits at both directions of the link, before and after.
 ///
 /// Where the scenario has pings, their times are the values. Else they are the waits of all packets; with `fair` queues a ping
-/// does not stand behind others' packets, so what packets wait on average is the most it waits.
+/// does not stand behind others' packets, so what packets wait on average is the most it waits. Where a shaper follows a rate that
+/// varies (`promised` is false), only what was before is said.
 pub(super) fn ping(
     plan: &Plan,
     place: &Place,
     fair: bool,
-    variant: &Variant,
-    baseline: &Variant,
+    Results { variant, baseline }: Results<'_>,
+    promised: bool,
 ) -> Option<String> {
     let base = base_rtt(&plan.described).as_secs_f64();
     let order = |base: f64| {
@@ -24,6 +26,27 @@ pub(super) fn ping(
             seconds(base)
         )
     };
+    let together = plan
+        .places
+        .iter()
+        .filter(|other| other.link == place.link)
+        .count()
+        > 1;
+    let together = if together {
+        " (waits of both directions together)"
+    } else {
+        ""
+    };
+    if !promised {
+        let before = match pings(plan, variant, baseline) {
+            Some((_, before, _)) => seconds(before.mean),
+            None => format!("{}{together}", seconds(base + waits(plan, place, baseline)?.mean)),
+        };
+        return Some(format!(
+            "{} Average before: about {before}. {UNPROMISED}",
+            order(base)
+        ));
+    }
     if let Some((name, before, after)) = pings(plan, variant, baseline) {
         return Some(format!(
             "{} Average before: about {}; afterwards: about {}, 99 of 100 below {}, as {name} saw in the simulation.",
@@ -37,13 +60,8 @@ pub(super) fn ping(
     let after = waits(plan, place, variant)?;
     // Where long transfers fill queues of their own, the mean over all packets says nothing of a ping.
     if fair && after.mean > USEFUL * before.mean {
-        return transfers(variant, baseline);
+        return transfers(variant, baseline, true);
     }
-    let ways = plan
-        .places
-        .iter()
-        .filter(|other| other.link == place.link)
-        .count();
     let afterwards = if fair {
         format!("at most about {}", seconds(base + after.mean))
     } else {
@@ -54,14 +72,9 @@ pub(super) fn ping(
         )
     };
     Some(format!(
-        "{} Average before: about {}; afterwards: {afterwards}{}.",
+        "{} Average before: about {}; afterwards: {afterwards}{together}.",
         order(base),
         seconds(base + before.mean),
-        if ways > 1 {
-            " (waits of both directions together)"
-        } else {
-            ""
-        },
     ))
 }
 
@@ -88,8 +101,8 @@ fn pings<'a>(plan: &'a Plan, variant: &Variant, baseline: &Variant) -> Option<(&
         })
 }
 
-/// The times of the first group that waits, before and after.
-pub(super) fn transfers(variant: &Variant, baseline: &Variant) -> Option<String> {
+/// The times of the first group that waits, before and, where they can be promised, after.
+pub(super) fn transfers(variant: &Variant, baseline: &Variant, promised: bool) -> Option<String> {
     let waiting = baseline
         .groups
         .iter()
@@ -104,12 +117,20 @@ pub(super) fn transfers(variant: &Variant, baseline: &Variant) -> Option<String>
                 .then_some((before.name.as_str(), of(before)?, of(after)?))
         });
     let (name, before, after) = waiting?;
-    Some(format!(
-        "Measure how long {name} takes at the same load: {} on average before, about {} expected afterwards.",
-        seconds(before),
-        seconds(after)
-    ))
+    let before = seconds(before);
+    Some(match promised {
+        true => format!(
+            "Measure how long {name} takes at the same load: {before} on average before, about {} expected afterwards.",
+            seconds(after)
+        ),
+        false => format!(
+            "Measure how long {name} takes at the same load: {before} on average before. {UNPROMISED}"
+        ),
+    })
 }
+
+/// What is said in place of figures for afterwards.
+const UNPROMISED: &str = "How much less it is afterwards depends on how soon the shaper follows the line, which was not simulated.";
 
 /// An upper bound of the waits afterwards that is more than this share of those before is not worth reporting.
 const USEFUL: f64 = 0.5;

@@ -97,6 +97,15 @@ pub(super) fn carries_acknowledgments(plan: &Plan, done: &Variant) -> bool {
     })
 }
 
+/// Whether the queue of the variant at `index` is had by a shaper beside a line whose rate varies, which it can only follow: simulated is the
+/// device at the line, which knows the rate.
+pub(super) fn follows(plan: &Plan, index: usize) -> bool {
+    plan.variants.get(index).is_some_and(|planned| {
+        let mut places = planned.places.iter().filter_map(|&place| plan.places.get(place));
+        places.any(|place| shaper::follows_at(plan, planned, place))
+    })
+}
+
 /// What was measured of a variant and of the network as described.
 #[derive(Clone, Copy)]
 struct Results<'a> {
@@ -178,11 +187,9 @@ fn with_results(plan: &Plan, index: usize, results: Option<Results<'_>>) -> Vec<
         return Vec::new();
     };
     let mut found: Vec<(&str, Instruction)> = Vec::new();
+    let promised = !follows(plan, index);
     for place in planned.places.iter().filter_map(|&place| plan.places.get(place)) {
-        let ping = |fair| {
-            let Results { variant, baseline } = results?;
-            check::ping(plan, place, fair, variant, baseline)
-        };
+        let ping = |fair| check::ping(plan, place, fair, results?, promised);
         let carried = results.and_then(|results| Carried::at(place, results.variant));
         let mut here = shaper::at_place(plan, planned, place, ping, carried);
         for (_, before) in found.iter_mut().filter(|(line, _)| *line == place.link) {
@@ -193,7 +200,7 @@ fn with_results(plan: &Plan, index: usize, results: Option<Results<'_>>) -> Vec<
         found.extend(here.into_iter().map(|one| (place.link.as_str(), one)));
     }
     let mut found: Vec<Instruction> = found.into_iter().map(|(_, one)| one).collect();
-    let transfers = results.and_then(|results| check::transfers(results.variant, results.baseline));
+    let transfers = results.and_then(|results| check::transfers(results.variant, results.baseline, promised));
     found.extend(endpoints::at_hosts(plan, planned, transfers.as_deref()));
     found
 }

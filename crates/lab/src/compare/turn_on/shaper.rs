@@ -57,6 +57,12 @@ pub(super) fn shaped_at(plan: &Plan, planned: &Planned, place: &Place) -> Option
     here.shaped.get()
 }
 
+/// Whether the queue at `place` is had by a shaper beside a line whose rate nobody can write into a command.
+pub(super) fn follows_at(plan: &Plan, planned: &Planned, place: &Place) -> bool {
+    let here = Here::new(plan, planned, place);
+    here.is_some_and(|here| here.rate.is_none() && here.medium.and_then(line::access).is_some())
+}
+
 /// The name of the variant that has `queue` in place of the queue of `planned` and changes the senders alike.
 fn with_queue(planned: &Planned, queue: &str) -> String {
     let names = planned
@@ -303,24 +309,33 @@ impl<'a> Here<'a> {
     fn varying(&self, device: String, holder: &str) -> Instruction {
         let discipline = Discipline::of(self.link, None);
         let why = format!(
-            "Packets wait in {holder}, where you cannot log in, and the rate changes from moment to moment: a shaper with a fixed rate would be too slow or have no effect."
+            "Packets wait in {holder}, where you cannot log in, and the rate changes from moment to moment: a shaper with a fixed rate would be too slow or have no effect. Simulated as if {holder} itself had this queue; a shaper next to it, which learns the rate only after a while, gets a part of this."
         );
-        let needs = format!(
-            "The script cake-autorate (OpenWrt) measures the line and sets the rate of cake all the time{}{CAKE_NEEDS}",
-            match self.link.queue {
-                "cake" => String::from(". "),
-                other => format!("; that is nearest to {other} here. "),
-            }
-        );
-        let commands = if self.place.forward && discipline.shapes {
+        let (commands, needs) = if self.place.forward && discipline.shapes {
             let arguments = discipline.arguments.unwrap_or_default();
             let shaped = arguments.replacen("cake", "cake autorate-ingress", 1);
-            vec![arrivals(
+            let commands = vec![arrivals(
                 &format!("tc qdisc replace dev $IFB root {shaped} nat ingress"),
                 false,
-            )]
+            )];
+            let needs = format!(
+                "{CAKE_NEEDS} autorate-ingress estimates the rate from the packets that arrive and shapes a little below that, so it follows the line with a delay and only where packets arrive. Instead of it, the script cake-autorate (OpenWrt) measures round-trip times and sets the rate of cake."
+            );
+            (commands, needs)
         } else {
-            Vec::new()
+            let nearest = match self.link.queue {
+                "cake" => String::new(),
+                other => format!(", which is nearest to {other} here"),
+            };
+            let needs = match self.place.forward {
+                true => format!(
+                    "Where packets arrive, cake can estimate the rate itself (autorate-ingress){nearest}. {CAKE_NEEDS}"
+                ),
+                false => format!(
+                    "The script cake-autorate (OpenWrt) measures round-trip times and sets the rate of cake{nearest}; no option of cake alone does it in this direction. {CAKE_NEEDS}"
+                ),
+            };
+            (Vec::new(), needs)
         };
         let mut instruction = self.instruction(device, commands, why, needs);
         instruction.nearest = (self.link.queue != "cake").then(|| String::from("cake"));

@@ -22,6 +22,7 @@ use std::sync::atomic::AtomicBool;
 mod framing;
 mod hosts;
 mod parsed;
+mod varying;
 
 /// A line with 300 ms of room in both directions.
 fn line(down: &str, up: &str, more: &str) -> String {
