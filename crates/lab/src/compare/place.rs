@@ -1,7 +1,8 @@
 //! Places: the queues of a network, which of them stand in the baseline, and which of them a variant changes.
 //!
 //! A queue *stands* where packets wait long enough to matter or are turned away: mean wait of at least a tenth of the
-//! base RTT, 99th percentile of at least half of it on a link that is busy for at least a tenth of the time (on an idle one that is
+//! base RTT on a link that is busy for at least a fifth of the time (below that it is of bursts, as on a short path, and must be the
+//! whole RTT), 99th percentile of at least half of it on a link that is busy for at least a tenth of the time (on an idle one that is
 //! the burst of a single transfer, behind itself), or at least one packet in a thousand dropped by the queue. The bounds
 //! are ours; a tenth of an RTT is about what a user of a short transfer can gain there at best per round trip. The base
 //! RTT is the median over the pairs of hosts with traffic.
@@ -194,6 +195,9 @@ fn two_way(resolved: &Resolved) -> bool {
 /// Below this share of time nothing but a transfer's own packets wait on a link.
 const BUSY: f64 = 0.1;
 
+/// Below this share of time a mean wait is that of bursts, and no queue stands unless they wait for a whole round trip.
+const USED: f64 = 0.2;
+
 /// What waits at each place in the baseline.
 pub fn standing(described: &Resolved, places: &[Place], runs: &[RunData]) -> Vec<Standing> {
     let rtt = base_rtt(described).as_secs_f64();
@@ -241,12 +245,17 @@ pub fn standing(described: &Resolved, places: &[Place], runs: &[RunData]) -> Vec
                 wait_mean_s,
                 wait_p99_s,
                 drop_share,
-                stands: wait_mean_s >= rtt / 10.0 && wait_mean_s > 0.0
-                    || wait_p99_s >= rtt / 2.0 && wait_p99_s > 0.0 && utilisation >= BUSY
-                    || drop_share >= 0.001,
+                stands: stands(rtt, [wait_mean_s, wait_p99_s], utilisation, drop_share),
             }
         })
         .collect()
+}
+
+/// Whether a queue stands where packets wait so long (mean and 99th percentile, s).
+fn stands(rtt: f64, [mean, p99]: [f64; 2], utilisation: f64, drop_share: f64) -> bool {
+    mean >= rtt / 10.0 && mean > 0.0 && (utilisation >= USED || mean >= rtt)
+        || p99 >= rtt / 2.0 && p99 > 0.0 && utilisation >= BUSY
+        || drop_share >= 0.001
 }
 
 /// Median of the base RTTs of the pairs with traffic.

@@ -1,6 +1,6 @@
 //! Places of every topology, their names, and that setting a queue at one changes that one and no other.
 
-use super::{changed, places, selected};
+use super::{changed, places, selected, stands};
 use crate::scenario::{Resolved, Scenario, Setting, Site};
 use fleetfoot_core::parameter::Value;
 
@@ -153,4 +153,19 @@ fn a_place_is_found_by_link_direction_and_label() {
         wrong.contains("forward (or down), reverse (or up), both"),
         "{wrong}"
     );
+}
+
+#[test]
+fn no_queue_stands_on_a_line_that_is_hardly_used_unless_packets_wait_for_a_round_trip_or_are_dropped() {
+    let rtt = 50e-6;
+    let waits = [6e-6, 36e-6];
+    assert!(!stands(rtt, waits, 0.01, 0.0), "bursts of a feed at 10 Gbit/s");
+    assert!(stands(rtt, waits, 0.2, 0.0));
+    assert!(stands(rtt, waits, 0.01, 0.001), "some are turned away");
+    assert!(
+        stands(rtt, [2.0 * rtt, 9.0 * rtt], 0.05, 0.0),
+        "many answers at once"
+    );
+    assert!(stands(rtt, [1e-6, 30e-6], 0.1, 0.0));
+    assert!(!stands(0.0, [0.0, 0.0], 1.0, 0.0));
 }
