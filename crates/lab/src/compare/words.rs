@@ -570,8 +570,8 @@ const MOST_OPEN: usize = 6;
 /// Smallest share of a line's rate that is mentioned.
 pub(super) const LEAST_MARGIN: f64 = 0.01;
 
-/// Harm that could be as large as this is reported even where none could be shown.
-const LEAST_POSSIBLE_HARM: f64 = 0.05;
+/// Harm that could be as large as this is reported even where none could be shown: less than a percentage point nobody notices (docs/trust.md, Tiers).
+const LEAST_POSSIBLE_HARM: f64 = 0.01;
 
 /// Harm below this is not mentioned in the answer; the table has it.
 const LEAST_HARM: f64 = 0.005;
@@ -678,6 +678,28 @@ mod tests {
             part_of: part_of.map(str::to_owned),
             remarks: vec![String::from("never acted")],
             groups: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn that_nobody_is_harmed_is_said_where_every_interval_ends_below_a_percentage_point() {
+        let of = |most: f64| {
+            let mut versus = versus(1, Some(1), None);
+            versus.groups = vec![
+                serde_json::from_value(serde_json::json!({
+                    "name": "backup", "fct_mean_ratio": null, "fct_p99_ratio": null, "goodput_ratio": null,
+                    "harm": { "value": 0.002, "ci95": [0.0, most], "significant": false }
+                }))
+                .expect("the fields of a group"),
+            ];
+            unharmed(&versus)
+        };
+        assert_eq!(of(0.009), "nobody is harmed");
+        for (most, shown) in [(0.02, 2), (0.049, 5), (0.06, 6)] {
+            assert_eq!(
+                of(most),
+                format!("no harm could be shown (that of backup may be up to {shown} %)")
+            );
         }
     }
 
