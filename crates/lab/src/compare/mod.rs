@@ -225,7 +225,7 @@ fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<Instruct
     turn_on::check_together(&mut instructions);
     let [one, all_of_it] = [win(part), win(index)].map(|win| win.unwrap_or(0.0));
     all.retain(|one| instructions.iter().all(|first| first.place != one.place));
-    if all_of_it < one + parts::LEAST_SAVED {
+    if all_of_it < one + parts::LEAST_SAVED || parts::adds_nothing_sure(variants, part, index) {
         return instructions; // The others add nothing.
     }
     let idle = |other: &Instruction| parts::saves_nothing_alone(plan, variants, index, &other.place);

@@ -266,6 +266,25 @@ pub(super) fn saves_nothing_alone(plan: &Plan, variants: &[Variant], whole: usiz
     win.is_finite() && win < LEAST_SAVED
 }
 
+/// Whether what a whole variant saves lies within the error of what its part saves, or the other part, of the other side's senders, never acted.
+pub(super) fn adds_nothing_sure(variants: &[Variant], part: usize, whole: usize) -> bool {
+    let versus = |variant: &Variant| variant.versus.clone();
+    let within = || {
+        let [low, high] = versus(&variants[part])?.win_ci95?;
+        let win = versus(&variants[whole])?.win?;
+        (low..=high).contains(&win).then_some(())
+    };
+    let idle = |other: &Variant| {
+        other.versus.as_ref().is_some_and(|versus| {
+            let never = |remark: &String| remark.starts_with("never acted:");
+            versus.part_of.as_ref() == Some(&variants[whole].name)
+                && versus.senders.is_some()
+                && versus.remarks.iter().any(never)
+        })
+    };
+    within().is_some() || variants.iter().any(idle)
+}
+
 /// What those who do not wait carry less with a whole variant than with its part alone, where it is a tenth or more; empty otherwise. That is no
 /// harm to them if they carry more than before all the same, but it is what the other places cost.
 pub(super) fn cost_of_the_rest(plan: &Plan, part: &Versus, whole: &Versus) -> String {
@@ -385,6 +404,50 @@ arrivals = { dist = "poisson", rate = "3 per second" }
             ", but download carries 48 % less than without"
         );
         assert_eq!(cost_of_the_rest(&plan, &part, &versus([1.0, 1.8])), "");
+    }
+
+    #[test]
+    fn a_further_place_is_left_out_within_the_error_and_where_its_part_never_acted() {
+        let variant = |name: &str, win: f64, error: f64, more: serde_json::Value| -> Variant {
+            let mut versus = serde_json::json!({
+                "baseline": "as described", "rank": 1, "win": win, "win_ci95": [win - error, win + error], "cost": null,
+                "worst_p99": null, "significant": true, "groups": []
+            });
+            for (key, value) in more.as_object().expect("keys") {
+                versus[key] = value.clone();
+            }
+            serde_json::from_value(serde_json::json!({
+                "name": name, "set": {}, "runs": 6, "turn_on": null, "groups": [], "links": [], "nodes": [],
+                "headers_per_byte_delivered": null, "lookups_per_s": 0.0, "lookup_power_w": 0.0, "fairness_jain": null,
+                "data_packets_delivered": 0, "bytes_sent_per_byte_delivered": null, "versus": versus
+            }))
+            .expect("the fields of a variant")
+        };
+        let of = |whole: f64, other: serde_json::Value| {
+            let variants = [
+                variant("nagle-off", whole, 0.02, serde_json::json!({})),
+                variant(
+                    "nagle-off on clients only",
+                    0.263,
+                    0.03,
+                    serde_json::json!({ "part_of": "nagle-off", "senders": "clients" }),
+                ),
+                variant("nagle-off on servers only", 0.0, 0.0, other),
+            ];
+            adds_nothing_sure(&variants, 1, 0)
+        };
+        let servers = |remarks: &[&str]| serde_json::json!({ "part_of": "nagle-off", "senders": "servers", "remarks": remarks });
+        assert!(of(0.267, servers(&[])), "26.7 instead of 26.3 %, of 23 to 29 %");
+        assert!(!of(0.35, servers(&[])));
+        assert!(of(
+            0.35,
+            servers(&["never acted: its runs are those of the network as described"])
+        ));
+        let elsewhere = serde_json::json!({ "part_of": "nagle-off", "remarks": ["never acted: its runs"] });
+        assert!(
+            !of(0.35, elsewhere),
+            "a queue may stand only once another is mended"
+        );
     }
 
     #[test]
