@@ -82,6 +82,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
     notes.extend(several.then(|| too_short(plan, document)).flatten());
     notes.extend((0..plan.described.groups.len()).filter_map(|index| buffer_bound(plan, document, index)));
     notes.extend((0..plan.described.groups.len()).filter_map(|index| for_a_part(plan, index)));
+    notes.extend(nagle(plan, document));
     for (index, info) in plan.described.groups.iter().enumerate() {
         let counted = |count: fn(&Group) -> u64| -> Vec<(&str, u64, u64)> {
             document
@@ -287,6 +288,31 @@ fn for_a_part(plan: &Plan, index: usize) -> Option<String> {
             group.name,
             numbers::seconds(there.as_secs_f64()),
             numbers::seconds(measured.as_secs_f64())
+        )
+    })
+}
+
+/// That programs may switch Nagle's algorithm off themselves, where switching it off for small writes is advised.
+fn nagle(plan: &Plan, document: &Document) -> Option<String> {
+    let advised = document.recommended.as_ref()?;
+    let advised = plan
+        .variants
+        .iter()
+        .find(|planned| planned.name == advised.variant)?;
+    let before = plan.described.spec.groups.iter();
+    let names: Vec<String> = before
+        .zip(&advised.resolved.spec.groups)
+        .filter(|(before, _)| matches!(before.traffic, Traffic::Thin { .. }))
+        .filter(|(before, after)| {
+            before.sender.nagle && !after.sender.nagle || before.receiver.nagle && !after.receiver.nagle
+        })
+        .map(|(before, _)| before.name.clone())
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{}: programs that write little at a time, such as OpenSSH, remote desktops and games, often switch Nagle's algorithm off themselves \
+             (TCP_NODELAY), and then there is nothing to gain; describe such traffic with `tcp = {{ nagle = false }}` and compare again",
+            first_of(&names)
         )
     })
 }
@@ -560,6 +586,48 @@ mod tests {
     }
 
     #[test]
+    fn where_nagle_off_is_advised_for_small_writes_it_is_said_that_programs_may_have_it() {
+        let noted = |more: &str, name: &str| {
+            let text = format!(
+                "[network]\nkind = \"dumbbell\"\nbottleneck = {{ rate = \"100 Mbit/s\", delay = \"40 ms\", loss = 0.01 }}\n\
+                 [[traffic]]\nname = \"terminals\"\nkind = \"thin\"\nmodel = \"ssh\"\n{more}\n[run]\nduration = \"5 s\"\n"
+            );
+            let scenario = Scenario::parse("vpn.toml", &text).expect("it is correct");
+            let choice = Choice {
+                only: ["nagle-off", "fq-codel"].map(str::to_owned).to_vec(),
+                ..Choice::default()
+            };
+            let plan = Plan::compare(scenario, &choice).expect("it resolves");
+            let document = Document {
+                recommended: Some(recommended(name)),
+                ..Document::default()
+            };
+            nagle(&plan, &document)
+        };
+        let note = noted("", "nagle-off").expect("it is advised");
+        assert!(
+            note.starts_with("terminals: programs that write little at a time, such as OpenSSH,")
+                && note.contains("`tcp = { nagle = false }`"),
+            "{note}"
+        );
+        assert_eq!(noted("", "fq-codel"), None);
+        assert_eq!(noted("tcp = { nagle = false }", "fq-codel"), None);
+    }
+
+    fn recommended(name: &str) -> crate::result::Recommended {
+        crate::result::Recommended {
+            variant: name.to_owned(),
+            equals: Vec::new(),
+            places: Vec::new(),
+            matters: None,
+            seeds: 10,
+            undecided: 0,
+            open: Vec::new(),
+            tier: 1,
+        }
+    }
+
+    #[test]
     fn that_no_queue_stands_does_not_speak_against_a_queue_that_is_recommended() {
         let scenario = Scenario::parse("home-line.toml", crate::testing::BUSY_LINE).expect("it is correct");
         let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
@@ -570,16 +638,7 @@ mod tests {
             "{note}"
         );
         let mut with = |name: &str| {
-            document.recommended = Some(crate::result::Recommended {
-                variant: name.to_owned(),
-                equals: Vec::new(),
-                places: Vec::new(),
-                matters: None,
-                seeds: 10,
-                undecided: 0,
-                open: Vec::new(),
-                tier: 1,
-            });
+            document.recommended = Some(recommended(name));
             nothing_stands(&plan, &document)
         };
         let note = with("fq-codel");
