@@ -111,6 +111,7 @@ fn only_here(does: &'static str, nearest: &str) -> Discipline {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Queue<'a> {
     link: &'a LinkSpec,
     rate: Option<Rate>,
