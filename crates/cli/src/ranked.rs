@@ -241,8 +241,10 @@ mod tests {
     fn where_users_wait_for_rounds_the_table_says_how_long_they_take() {
         let shown = |rounds: [Option<f64>; 2]| {
             let [before, after] = rounds;
-            let mut document = Document::default();
-            document.variants = vec![variant("as described", before), variant("cake", after)];
+            let document = Document {
+                variants: vec![variant("as described", before), variant("cake", after)],
+                ..Document::default()
+            };
             let rows = words::rows(&document);
             let baseline = &document.variants[0];
             let rounds = with_rounds(baseline);
