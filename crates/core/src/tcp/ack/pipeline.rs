@@ -488,13 +488,17 @@ impl Sender {
         }
         let probing = shared.config.tail_loss_probe != TailLossProbe::Off;
         if !is_agent(AGENT) && probing && self.recovery.may_probe::<QUIET>(shared, &self.board) {
-            // A PTO runs from transmissions and cumulative acknowledgments, and in Linux a timeout becomes one by these only.
-            let runs = match shared.timers.kind() {
+            // A PTO runs from transmissions and cumulative acknowledgments, and in Linux a timeout becomes one by these only; so does one that
+            // took the place of a probe for which the peer's window had no room (RFC 8985 7.3), or whoever acknowledges puts it off for ever.
+            let runs = || match shared.timers.kind() {
                 Some(Timer::Pto) => true,
-                Some(Timer::Rto) => !QUIET && shared.config.timeout_rules == TimeoutRules::Linux,
+                Some(Timer::Rto) => {
+                    !QUIET && shared.config.timeout_rules == TimeoutRules::Linux
+                        || self.nxt > shared.peer.edge()
+                }
                 _ => false,
             };
-            if !advanced && runs {
+            if !advanced && runs() {
                 return;
             }
             if shared.sack {

@@ -552,3 +552,25 @@ fn a_probe_beyond_a_shrunk_window_leaves_the_timeout_of_the_first_segment() {
     let (timeout, sent) = script.timer();
     assert_eq!((timeout, sent), (1100, [1].to_vec()));
 }
+
+/// Acknowledgments that acknowledge nothing do not turn the timeout that took the probe's place into a probe again. It is 1.1 s after the first
+/// segment, which left at 0, or after the probe's time, 300 ms.
+#[test]
+fn acknowledgments_do_not_put_off_the_timeout_behind_a_shrunk_window() {
+    use crate::tcp::TimeoutRules;
+    for (rules, timeouts) in [(TimeoutRules::Linux, 1100), (TimeoutRules::Rfc, 1400)] {
+        let mut config = probing(TailLossProbe::Rfc8985);
+        config.timeout_rules = rules;
+        let mut script = Script::open(&config, 10);
+        assert_eq!(script.write(4), [0, 1, 2, 3]);
+        script.window = 0;
+        assert_eq!(script.at(100).ack(1, &[]), []);
+        let (probe, sent) = script.timer();
+        assert!(probe < 400 && sent.is_empty(), "{probe}: {sent:?}");
+        for at in (400..1100).step_by(100) {
+            assert_eq!(script.at(at).ack(1, &[]), []);
+        }
+        let (timeout, sent) = script.timer();
+        assert_eq!((timeout, sent), (timeouts, [1].to_vec()), "{rules:?}");
+    }
+}
