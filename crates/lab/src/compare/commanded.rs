@@ -129,7 +129,7 @@ fn is_missed(plan: &Plan, own: &Versus, there: &Versus, margin: f64) -> bool {
         });
         // Greedy transfers lose what is left unused for all.
         let explained = match spec.traffic.is_elastic() {
-            true => 1.5 * margin,
+            true => GREEDY * margin,
             false => 0.0,
         };
         let harmed = |harm: Option<Ratio>| harm.map_or(0.0, |harm| harm.value.max(0.0));
@@ -148,6 +148,9 @@ const VISIBLE: f64 = 0.05;
 
 /// Times that grow by this factor are later, however short they are beside those of the network as described.
 const MUCH_LATER: f64 = 1.5;
+
+/// Greedy transfers lose up to so many times the margin of a shaper: what is left unused is theirs first.
+const GREEDY: f64 = 1.5;
 
 /// Harm that grows by this much, beside what greedy transfers lose anyway, is not explained.
 const MORE_HARM: f64 = 0.02;
