@@ -9,8 +9,8 @@
 //! **Deviations.** As in Linux a point farther away than 65,535 bytes is announced as 65,535 bytes ahead.
 
 use crate::packet::{Flags, Segment};
-use crate::tcp::config::UrgentPointer;
-use crate::tcp::{Connection, Event, WriteFlags};
+use crate::tcp::config::{UrgentPointer, ZeroWindowProbe};
+use crate::tcp::{Connection, Event, Shared, WriteFlags};
 use crate::time::Instant;
 use crate::units::Bytes;
 
@@ -23,6 +23,8 @@ pub(in crate::tcp) struct Urgent {
     receive: u64,
     /// How we write the pointer.
     last: bool,
+    /// The probe of a shut window that is due has announced the point.
+    announced: bool,
 }
 
 impl Urgent {
@@ -34,6 +36,23 @@ impl Urgent {
         segment.flags = segment.flags.with(Flags::URG);
         let ahead = self.send - seq - u64::from(self.last);
         segment.urgent = ahead.min(0xffff) as u16; // RFC 6093 2.1
+    }
+}
+
+impl Shared {
+    /// Whether urgent bytes wait for an acknowledgment beyond offset `una`: nothing that may be sent waits to be longer (Linux
+    /// `tcp_nagle_test`).
+    pub(in crate::tcp) fn is_urgent(&self, una: u64) -> bool {
+        self.cold.as_ref().is_some_and(|cold| cold.urgent.send > una)
+    }
+
+    /// Whether a segment at offset `una` announces urgent bytes before an empty probe leaves: once for each probe (Linux `tcp_write_wakeup`).
+    #[cold]
+    pub(in crate::tcp) fn probe_announces(&mut self, una: u64) -> bool {
+        let Some(cold) = &mut self.cold else { return false };
+        let urgent = &mut cold.urgent;
+        urgent.announced = !urgent.announced && (una + 1..=una + 0xffff).contains(&urgent.send);
+        urgent.announced
     }
 }
 
@@ -49,11 +68,11 @@ impl Connection {
         let urgent = &mut self.shared.cold_mut().urgent;
         urgent.send = send;
         urgent.last = last;
-        if let Some(sender) = &mut self.sender {
-            sender.override_silly_window();
-            if self.shared.peer.edge() <= sender.nxt {
-                self.receive.acking.now = true; // a closed window does not stop the announcement
-            }
+        if let Some(sender) = &self.sender
+            && self.shared.peer.edge() <= sender.nxt
+            && self.shared.config.zero_window_probe != ZeroWindowProbe::Empty
+        {
+            self.receive.acking.now = true; // a closed window does not stop the announcement; in Linux a probe makes it
         }
         taken
     }

@@ -139,7 +139,8 @@ impl Sender {
         let half = length >= shared.peer.largest() / 2 && length == usable; // (3)
         let grouped = self.group_left > 0 && length == usable && free; // the end of a group (Linux `tcp_mss_split_point`)
         // The last segment is never held back (Linux `tcp_nagle_test`).
-        (pushed || fin || half || grouped || self.sws_override).then_some((length as u32, fin))
+        let at_once = self.sws_override || shared.is_urgent(self.una);
+        (pushed || fin || half || grouped || at_once).then_some((length as u32, fin))
     }
 
     #[inline]

@@ -297,14 +297,16 @@ impl Sender {
     /// The lowest segment that is judged lost, if the window has room for it.
     #[inline(never)]
     fn next_lost(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        let mut limited = true;
         if let Some(index) = self.board.next_lost() {
             let weight = self.board.weight(self.board.ring[index].payload());
             let fits = self.recovery.is_forced() || self.in_flight(shared) + weight <= self.window(shared);
             if fits && self.may_resend(shared, index).is_some() {
                 return self.retransmit(now, shared, index);
             }
+            limited = !fits; // or the peer's window is the limit
         }
-        self.validate(now, shared, true);
+        self.validate(now, shared, limited);
         None
     }
 
@@ -506,11 +508,6 @@ impl Sender {
             self.board.mark_lost(0);
             self.resend_without_reduction(now);
         }
-    }
-
-    /// The next segment leaves however small it is (RFC 9293 3.8.6.2.1).
-    pub(in crate::tcp) fn override_silly_window(&mut self) {
-        self.sws_override = true;
     }
 
     /// A tail loss probe is due at the next drain.

@@ -30,8 +30,10 @@ impl Sender {
         }
         shared.stats.zero_window_probes += 1;
         if shared.config.zero_window_probe == ZeroWindowProbe::Empty {
+            let announces = shared.probe_announces(self.una);
+            self.zero_probe_due = announces;
             return Some(Outgoing {
-                seq: self.una - 1,
+                seq: if announces { self.una } else { self.una - 1 },
                 payload: 0,
                 fin: false,
                 push: false,

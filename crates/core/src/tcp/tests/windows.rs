@@ -37,6 +37,27 @@ fn idle_longer_than_the_rto_returns_to_the_restart_window() {
     assert_eq!(after_idle(WindowValidation::None, 60_000), (40_000, none, 40));
 }
 
+/// The peer's window stops a repair that the congestion window has room for: the application was the limit before, and the congestion
+/// window is not the limit now (RFC 7661 4.3, Linux `tcp_write_xmit`).
+#[test]
+fn a_repair_that_the_peers_window_stops_does_not_fill_the_congestion_window() {
+    // Segments of 1,024 bytes, so that a window can end with one.
+    let mut script = Script::established(&bare(), Duration::from_millis(100), 20 * 1024, 1024);
+    script.write_bytes(10 * 1024);
+    let limited = |script: &Script| {
+        script
+            .connection
+            .sender
+            .as_ref()
+            .map(|sender| sender.usage.is_limited())
+    };
+    assert_eq!(limited(&script), Some(false));
+    script.window = 8;
+    let sent = script.at(100).ack_bytes(1024, &[(3 * 1024, 10 * 1024)]);
+    assert_eq!(sent, [1], "the second that was lost does not fit");
+    assert_eq!(limited(&script), Some(false));
+}
+
 /// CDG forgets gradients and shadow window where the window restarts (docs/design/delay-gradient.md#restart), and not with every pause.
 #[test]
 fn only_a_restart_resets_cdg() {
