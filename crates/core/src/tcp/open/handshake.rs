@@ -249,6 +249,7 @@ impl Connection {
         if !segment.flags.contains(Flags::SYN) {
             shared.peer.open(u64::from(segment.window) << shared.snd_scale);
         }
+        shared.fit_segments_to_window();
         shared.raise(Event::Established);
         if self.close_queued {
             self.state = State::FinWait1;

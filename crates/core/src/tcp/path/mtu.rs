@@ -7,7 +7,7 @@
 //!
 //! **Source.** RFC 1191 3, 6.3, 6.4, 7.1; RFC 8201 4, 5.3; RFC 5927 7; RFC 4821 7; the floor of 552 bytes, the conditions of
 //! a probe, its effect on the window and the reaction to three timeouts are Linux's (`tcp_v4_mtu_reduced`,
-//! `tcp_simple_retransmit`, `tcp_mtu_probe`, `tcp_mtup_probe_success`, `tcp_mtu_probing`).
+//! `tcp_simple_retransmit`, `tcp_bound_to_half_wnd`, `tcp_mtu_probe`, `tcp_mtup_probe_success`, `tcp_mtu_probing`).
 //! **Deviations.** RFC 5927 7.2's delay before a message is believed is not done: a sequence number in flight is enough, as
 //! in Linux. A controller keeps counting in the segment size it began with; with `WindowUnit::Packets` that is exact, as
 //! one segment stays one segment, with bytes its growth per round trip is up to one old segment. The MTU belongs to the
@@ -15,7 +15,7 @@
 //!
 //! Parameters: [`PathConfig`](crate::tcp::PathConfig).
 
-use crate::tcp::config::{IpVersion, MtuProbing, PathConfig};
+use crate::tcp::config::{IpVersion, MtuProbing, PathConfig, TimeoutRules};
 use crate::tcp::{Connection, Control, Shared, State};
 use crate::time::Instant;
 
@@ -27,6 +27,8 @@ const IPV6_MIN: u32 = 1280;
 const PROBE_THRESHOLD: u32 = 8;
 /// Smallest MSS a black hole makes us try (`tcp_mtu_probe_floor`).
 const PROBE_FLOOR: u32 = 48;
+/// A peer that offers no more than this gets segments of its whole window (`TCP_MSS_DEFAULT`).
+const SMALL_WINDOW: u64 = 536;
 
 /// What is known of the path's MTU; part of the cold state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +37,8 @@ pub(in crate::tcp) struct Mtu {
     limit: u32,
     /// Payload of a full segment before it was lowered.
     full: u32,
+    /// Payload of a full segment before it was fitted to the peer's window; 0: it was not.
+    unhalved: u32,
     /// When it was lowered.
     lowered_at: Option<Instant>,
     /// Lower than we care to go: let routers fragment.
@@ -72,6 +76,34 @@ impl Shared {
         let options = if self.timestamps { 12 } else { 0 };
         mtu.saturating_sub(self.config.header() + options)
             .max(self.config.path.min_mss)
+    }
+
+    /// Where the largest window so far holds less than two full segments, segments of half of it leave, so that two are under way and
+    /// the receiver does not delay its acknowledgment (Linux `tcp_bound_to_half_wnd`).
+    pub(in crate::tcp) fn fit_segments_to_window(&mut self) {
+        if self.config.timeout_rules != TimeoutRules::Linux {
+            return;
+        }
+        let whole = self.cold.as_ref().map_or(0, |cold| cold.mtu.unhalved);
+        let full = if whole > 0 {
+            whole.min(self.payload_of(self.path_mtu()))
+        } else {
+            self.mss
+        };
+        let largest = self.peer.largest();
+        let cutoff = if largest > SMALL_WINDOW {
+            largest / 2
+        } else {
+            largest
+        };
+        if cutoff > 0 && cutoff < u64::from(full) {
+            let options = if self.timestamps { 12 } else { 0 };
+            self.cold_mut().mtu.unhalved = full;
+            self.mss = (cutoff as u32).max(PROBE_FLOOR - options);
+        } else if whole > 0 {
+            self.cold_mut().mtu.unhalved = 0;
+            self.mss = full;
+        }
     }
 
     fn packet_of(&self, payload: u32) -> u32 {

@@ -372,7 +372,7 @@ impl Connection {
             }
             return; // no timer waits for a window
         }
-        let window_changed = self.update_window(segment, seq, ack);
+        let window_changed = self.update_window(now, segment, seq, ack);
         // Linux: not data that comes as predicted (`tcp_rcv_established`).
         let usual = segment.payload > 0 && seq == self.receive.rcv_nxt && !self.receive.has_disorder();
         let Some(sender) = &mut self.sender else { return };
@@ -433,13 +433,24 @@ impl Connection {
 
     /// SND.WND from an acceptable segment (RFC 9293 3.10.7.4, fifth).
     #[inline(always)]
-    fn update_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
+    fn update_window(&mut self, now: Instant, segment: &Segment, seq: u64, ack: u64) -> bool {
         let shared = &mut self.shared;
         let keeps = || shared.config.zero_window_probe == ZeroWindowProbe::Empty;
         let update = shared.peer.take(segment, shared.snd_scale, seq, ack, keeps);
-        let Some(WindowUpdate { changed, opened }) = update else {
+        let Some(WindowUpdate {
+            changed,
+            opened,
+            largest,
+        }) = update
+        else {
             return false;
         };
+        if largest && shared.cold.is_some() {
+            shared.fit_segments_to_window();
+            if let Some(sender) = &mut self.sender {
+                sender.hold_a_segment(now, shared);
+            }
+        }
         if shared.timers.waits_for(crate::tcp::Timer::Persist)
             && let Some(sender) = &mut self.sender
         {

@@ -7,6 +7,7 @@ use crate::tcp::Shared;
 use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::state::types::CaState;
 use crate::time::Instant;
+use crate::units::Bytes;
 
 /// Smallest window in segments at which a probe is sent (Linux).
 const PROBE_WINDOW: u64 = 11;
@@ -17,6 +18,15 @@ impl Sender {
     pub(in crate::tcp) fn cut_long_segments(&mut self, now: Instant, shared: &Shared) {
         if self.board.mark_long_lost(shared.mss) {
             self.resend_without_reduction(now);
+        }
+    }
+
+    /// Segments have become longer: the window holds one.
+    #[cold]
+    pub(in crate::tcp) fn hold_a_segment(&mut self, now: Instant, shared: &Shared) {
+        let (window, ssthresh) = (self.cc.window(), self.cc.ssthresh());
+        if window.get() < u64::from(shared.mss) {
+            self.cc.set_window(now, Bytes(u64::from(shared.mss)), ssthresh);
         }
     }
 

@@ -29,6 +29,8 @@ pub(in crate::tcp) struct WindowUpdate {
     pub(in crate::tcp) changed: bool,
     /// Whether the right edge moved to the right.
     pub(in crate::tcp) opened: bool,
+    /// Whether no window before was as large.
+    pub(in crate::tcp) largest: bool,
 }
 
 impl PeerWindow {
@@ -53,6 +55,7 @@ impl PeerWindow {
     /// The window of `bytes` that the last segment of the handshake offers.
     pub(in crate::tcp) fn open(&mut self, bytes: u64) {
         self.edge = 1 + bytes;
+        self.largest = self.largest.max(bytes);
     }
 
     /// Right edge of the window.
@@ -101,9 +104,10 @@ impl PeerWindow {
         let update = WindowUpdate {
             changed: edge != self.edge && ack == self.wl2,
             opened: edge > self.edge,
+            largest: window > self.largest,
         };
         (self.edge, self.wl1, self.wl2) = (edge, seq, ack);
-        if window > self.largest {
+        if update.largest {
             self.largest = window;
         }
         Some(update)
