@@ -4,7 +4,8 @@
 //! again when nothing can happen in it any more: none of its packets is in the network, one end is closed, and the other
 //! is closed too or waits for a peer that is gone (it gave up, or its reset was lost) without a timer of its own. So long
 //! runs do not grow and a late packet can never reach another conversation. Where nobody watches and no queue knows flows, a timer
-//! after the end of the run is none: TIME-WAIT takes longer than many runs.
+//! after the end of the run is none: TIME-WAIT takes longer than many runs. A conversation whose last packet was lost is recorded then
+//! and gives its slot back, unless its timers fire before the end or its application has something to do.
 //!
 //! An end whose timer event finds that there is nothing to wait for any more has been silent for as long as a timeout: it
 //! and its peer are packed until somebody writes or a segment comes. Where there are very many conversations, those that

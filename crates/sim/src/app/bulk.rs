@@ -68,6 +68,15 @@ impl Application for Bulk<'_> {
         }
     }
 
+    fn on_last_event<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) -> bool {
+        let actor = hosts.slots[slot as usize].actor;
+        let stays_open = !hosts.groups[self.group as usize].is_event_to_come(actor);
+        if stays_open {
+            self.record(hosts, slot);
+        }
+        stays_open
+    }
+
     fn record<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) {
         hosts.record_connection(slot, true);
     }

@@ -155,6 +155,18 @@ impl Application for Bursts {
         }
     }
 
+    fn on_last_event<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) -> bool {
+        let actor = hosts.slots[slot as usize].actor;
+        if self.thin || hosts.groups[self.group as usize].is_event_to_come(actor) {
+            return false;
+        }
+        let course = self.courses[actor as usize].take_if(|course| course.dialogue.slot == slot);
+        if let Some(course) = course {
+            course.dialogue.finish(hosts);
+        }
+        true
+    }
+
     fn record<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) {
         hosts.record_connection(slot, self.thin);
     }

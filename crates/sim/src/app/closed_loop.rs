@@ -74,6 +74,11 @@ impl Application for ClosedLoop {
         }
     }
 
+    fn on_last_event<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) -> bool {
+        self.record(hosts, slot);
+        true
+    }
+
     fn finish<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>) -> Vec<u32> {
         self.users.iter().map(|user| user.begun).collect()
     }

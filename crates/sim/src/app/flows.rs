@@ -58,4 +58,9 @@ impl Application for Flows<'_> {
     fn on_end<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, _now: Instant, slot: u32) {
         hosts.transfer_ended(slot);
     }
+
+    fn on_last_event<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) -> bool {
+        self.record(hosts, slot);
+        true
+    }
 }

@@ -93,4 +93,9 @@ impl Application for Incast<'_> {
             self.over(hosts, now);
         }
     }
+
+    fn on_last_event<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) -> bool {
+        self.record(hosts, slot);
+        true
+    }
 }

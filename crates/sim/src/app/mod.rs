@@ -109,6 +109,12 @@ pub(crate) trait Application {
         None
     }
 
+    /// Nothing more happens in a conversation before the run is over, unless this application does something. Whether it does
+    /// nothing, either: then the conversation is recorded as it would be at the end of the run, and nobody asks for it again.
+    fn on_last_event<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>, _slot: u32) -> bool {
+        false
+    }
+
     /// A conversation or the run is over: its flow record is filled.
     fn record<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) {
         hosts.record_connection(slot, false);
@@ -359,6 +365,10 @@ impl<O: Observer> Applications<O> for Apps<'_> {
     fn on_pushed(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32, side: usize) {
         call!(self.of(hosts, slot), app => app.on_pushed(hosts, now, slot, side));
         self.settle(hosts);
+    }
+
+    fn on_last_event(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) -> bool {
+        call!(self.of(hosts, slot), app => app.on_last_event(hosts, slot))
     }
 
     fn record(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) {

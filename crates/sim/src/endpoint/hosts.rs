@@ -46,6 +46,10 @@ pub(crate) trait Applications<O: Observer> {
     /// An end of a recorded connection was let write and send.
     fn on_pushed(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32, side: usize);
 
+    /// Nothing more happens in a conversation before the run is over, unless its application does something. Whether that does
+    /// nothing, either: then all that it adds to results at the end is added.
+    fn on_last_event(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) -> bool;
+
     /// A conversation is over: its flow record is filled.
     fn record(&mut self, hosts: &mut Hosts<'_, O>, slot: u32);
 }

@@ -56,9 +56,25 @@ impl<O: Observer> Hosts<'_, O> {
             apps.on_datagram_lost(self, index, &packet.segment);
         }
         self.free_if_over(apps, now, index);
-        if waits {
+        if self.frees_early && self.has_no_future(index) && apps.on_last_event(self, index) {
+            self.free(now, index);
+        } else if waits {
             self.pack(index);
         }
+    }
+
+    /// Whether nothing is in the network and every timer of a conversation without a relay lies beyond the end of the run: unless its
+    /// application does something, nothing happens in it any more.
+    fn has_no_future(&self, index: u32) -> bool {
+        let slot = &self.slots[index as usize];
+        let horizon = self.network.horizon;
+        slot.live
+            && slot.in_network == 0
+            && slot.partner == index
+            && slot
+                .ends
+                .iter()
+                .all(|end| end.deadline > horizon && end.grouper.is_none())
     }
 
     /// Counts a packet that the network dropped at `at`.

@@ -6,6 +6,7 @@ use fleetfoot_core::rng::{Distribution, Probability};
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_core::time::Duration;
 use fleetfoot_sim::bench::Workload;
+use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{Spec, Traffic};
 use fleetfoot_sim::world::{Mode, run};
@@ -79,6 +80,60 @@ fn rest_changes_nothing() {
             fast.matches("completed: Some").count() > 300,
             "bursts and exchanges"
         );
+    }
+}
+
+/// An observer to whom everything is reported: then conversations keep their slots until the end of the run.
+struct Witness;
+
+impl Observer for Witness {}
+
+/// Where nobody watches, a conversation whose timers lie beyond the end of the run is recorded when its last packet is lost.
+#[test]
+fn what_can_do_nothing_more_is_recorded_as_at_the_end() {
+    for (seed, stop) in [(1, None), (2, Some(Duration::from_millis(900))), (3, None)] {
+        let mut spec = Workload::idle(3_000).spec(Profile::Linux, Duration::from_millis(1_500));
+        spec.seed = seed;
+        spec.drain = Duration::from_millis(500 * (seed - 1));
+        spec.links[0].impairments.loss = Loss::Random(Probability::from_f64(0.2));
+        let size = Distribution::LogNormal { mu: 8.0, sigma: 1.0 };
+        let time = Distribution::Exponential { mean: 0.02 };
+        for traffic in [
+            Traffic::Bulk { count: 100 },
+            Traffic::Transfer {
+                size: size.clone(),
+                interarrival: time.clone(),
+                count: None,
+            },
+            Traffic::ClosedLoop {
+                count: 50,
+                size: size.clone(),
+                think: time.clone(),
+            },
+            Traffic::OnOff {
+                count: 50,
+                burst: size,
+                interval: time,
+            },
+        ] {
+            let mut group = spec.groups[0].clone();
+            group.name = format!("{traffic:?}");
+            group.traffic = traffic;
+            group.stop = stop;
+            spec.groups.push(group);
+        }
+        let alone = text(&spec, Mode::Fast);
+        let mut output =
+            run(&spec, Mode::Fast, &mut Witness, |_| ControlFlow::Continue(())).expect("a runnable scenario");
+        output.events = 0;
+        let watched = format!("{output:#?}");
+        assert!(
+            alone == watched,
+            "seed {seed}: {}",
+            first_difference(&alone, &watched)
+        );
+        let open = alone.matches("completed: None").count();
+        assert!(open > 120, "100 without end, and some are cut off: {open}");
     }
 }
 
