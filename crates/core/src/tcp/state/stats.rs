@@ -35,6 +35,11 @@ macro_rules! counters {
                 value: |stats| stats.$name.number(),
             },)+];
 
+            /// Counters from their numbers, in the order of [`Stats::COUNTERS`].
+            pub fn of_numbers(mut next: impl FnMut() -> u64) -> Stats {
+                Stats { $($name: <$type as Count>::of(next()),)+ }
+            }
+
             /// The counters of two connections together; of the longest recovery the longer.
             #[must_use]
             pub fn plus(&self, other: &Stats) -> Stats {
@@ -156,6 +161,8 @@ impl Stats {
 trait Count: Copy {
     const ZERO: Self;
     fn number(self) -> u64;
+    /// The opposite; a number that does not fit becomes the largest.
+    fn of(number: u64) -> Self;
     /// The sum; what does not fit stays the largest number.
     fn plus(self, other: Self) -> Self;
 }
@@ -165,6 +172,10 @@ impl Count for u32 {
 
     fn number(self) -> u64 {
         u64::from(self)
+    }
+
+    fn of(number: u64) -> u32 {
+        number.try_into().unwrap_or(u32::MAX)
     }
 
     fn plus(self, other: u32) -> u32 {
@@ -179,6 +190,10 @@ impl Count for u64 {
         self
     }
 
+    fn of(number: u64) -> u64 {
+        number
+    }
+
     fn plus(self, other: u64) -> u64 {
         self.saturating_add(other)
     }
@@ -189,6 +204,10 @@ impl Count for Duration {
 
     fn number(self) -> u64 {
         self.as_nanos()
+    }
+
+    fn of(number: u64) -> Duration {
+        Duration::from_nanos(number)
     }
 
     fn plus(self, other: Duration) -> Duration {
