@@ -2,8 +2,9 @@
 //!
 //! Entries of one span of time stand together in a bucket, in the order in which they came, and a bucket is sorted when its turn comes. Most of
 //! what comes next to a bucket comes from a few places that each bring it in order, so a bucket is filled and read from front to end, and the
-//! caches foresee it. Entries beyond the buckets of this round wait by round, those beyond all rounds together. The span becomes shorter or
-//! longer when buckets hold many or few.
+//! caches foresee it. This round and the next have buckets, so that what is on its way is mostly put into one at once, and there is
+//! room for it once only. Entries beyond these wait by round, those beyond all rounds together. The span becomes shorter or longer when
+//! buckets hold many or few.
 //!
 //! Equal entries (two packets that one link delivers at one moment) keep the order in which they came: they are always in the same place
 //! together, and every step keeps the order within a place.
@@ -22,12 +23,16 @@ pub(crate) struct Calendar<T> {
     next: usize,
     /// Its number: keys shifted by `shift`.
     turn: u64,
-    /// The buckets of the round of `turn`, those after it.
+    /// The buckets of the round of `turn` and of the next one, those after `turn`.
     buckets: Vec<Vec<T>>,
+    /// The first bucket after these.
+    end: u64,
     /// A bit for each bucket that has entries.
     filled: Vec<u64>,
-    /// The rounds after this one, up to the next multiple of their number.
+    /// The rounds from `end` on, up to the next multiple of their number.
     rounds: Vec<Vec<T>>,
+    /// Which multiple it is.
+    era: u64,
     /// What comes after those.
     far: Vec<T>,
     /// Empty lists with room, of buckets and of rounds.
@@ -49,8 +54,10 @@ impl<T: Dated> Calendar<T> {
             next: 0,
             turn: 0,
             buckets: vec![Vec::new(); BUCKETS],
+            end: BUCKETS as u64,
             filled: vec![0; BUCKETS / 64],
             rounds: vec![Vec::new(); ROUNDS],
+            era: 0,
             far: Vec::new(),
             spare: Vec::new(),
             spare_rounds: Vec::new(),
@@ -66,7 +73,7 @@ impl<T: Dated> Calendar<T> {
     pub(crate) fn push(&mut self, entry: T) {
         let bucket = entry.key() >> self.shift;
         self.len += 1;
-        if bucket > self.turn && bucket / BUCKETS as u64 == self.turn / BUCKETS as u64 {
+        if bucket > self.turn && bucket < self.end {
             let place = bucket as usize % BUCKETS;
             let list = &mut self.buckets[place];
             if !list.is_empty() {
@@ -79,7 +86,7 @@ impl<T: Dated> Calendar<T> {
         self.push_elsewhere(entry, bucket);
     }
 
-    /// As `push`, into the bucket in hand, before it or beyond the round.
+    /// As `push`, into the bucket in hand, before it or beyond those that there are.
     #[inline(never)]
     fn push_elsewhere(&mut self, entry: T, bucket: u64) {
         if bucket < self.turn {
@@ -93,8 +100,8 @@ impl<T: Dated> Calendar<T> {
             self.current.insert(place, entry);
             return;
         }
-        let (round, now) = (bucket / BUCKETS as u64, self.turn / BUCKETS as u64);
-        if round / ROUNDS as u64 == now / ROUNDS as u64 {
+        let round = bucket / ROUND;
+        if round / ROUNDS as u64 == self.era {
             self.keep(round, entry);
         } else {
             self.far.push(entry);
@@ -116,7 +123,6 @@ impl<T: Dated> Calendar<T> {
     #[cold]
     #[inline(never)]
     fn turn_back(&mut self, bucket: u64) {
-        let (round, now) = (bucket / BUCKETS as u64, self.turn / BUCKETS as u64);
         let place = self.turn as usize % BUCKETS;
         let mut rest = std::mem::take(&mut self.current);
         rest.drain(..self.next);
@@ -125,22 +131,35 @@ impl<T: Dated> Calendar<T> {
             self.filled[place / 64] |= 1 << (place % 64);
             self.buckets[place] = rest;
         }
-        self.turn = bucket;
-        if round == now {
-            return;
+        if bucket / ROUND == self.turn / ROUND {
+            self.turn = bucket;
+        } else {
+            self.begin_anew(bucket, self.shift);
         }
-        let mut entries = std::mem::take(&mut self.rounds[now as usize % ROUNDS]);
-        while let Some(place) = self.next_filled(0) {
-            self.filled[place / 64] &= !(1 << (place % 64));
-            entries.append(&mut self.buckets[place]);
-        }
-        self.rounds[now as usize % ROUNDS] = entries;
-        if round / ROUNDS as u64 != now / ROUNDS as u64 {
-            for entries in &mut self.rounds {
-                self.far.append(entries);
+    }
+
+    /// The bucket in hand, of which nothing is left, is this one from now on, and buckets have this span.
+    fn begin_anew(&mut self, turn: u64, shift: u32) {
+        let len = self.len;
+        let mut entries = Vec::with_capacity(len);
+        for place in 0..BUCKETS / 64 {
+            while let Some(bucket) = self.next_filled(64 * place, 64 * place + 64) {
+                self.filled[place] &= !(1 << (bucket % 64));
+                entries.append(&mut self.buckets[bucket]);
             }
         }
-        // Of the round that is now in hand nothing has come yet.
+        for list in &mut self.rounds {
+            entries.append(list);
+        }
+        entries.append(&mut self.far);
+        self.turn = turn;
+        self.shift = shift;
+        self.end = (turn / ROUND + 2) * ROUND;
+        self.era = (turn / ROUND + 1) / ROUNDS as u64;
+        for entry in entries {
+            self.push(entry);
+        }
+        self.len = len;
     }
 
     /// The first entry's key; `u64::MAX` without any.
@@ -194,53 +213,76 @@ impl<T: Dated> Calendar<T> {
                 return;
             }
         }
-        loop {
-            if let Some(place) = self.next_filled(self.turn as usize % BUCKETS) {
-                self.turn = self.turn - self.turn % BUCKETS as u64 + place as u64;
-                self.filled[place / 64] &= !(1 << (place % 64));
-                let bucket = std::mem::take(&mut self.buckets[place]);
-                let empty = std::mem::replace(&mut self.current, bucket);
-                if self.spare.len() < MOST_SPARE {
-                    self.spare.push(empty);
-                }
-                sort(&mut self.current);
-                self.taken.0 += 1;
-                self.taken.1 = self.taken.1.saturating_add(self.current.len() as u32);
-                return;
+        let place = loop {
+            if let Some(place) = self.next_bucket() {
+                break place;
             }
-            self.next_round();
+            self.go_to_round(self.next_round());
+        };
+        self.filled[place / 64] &= !(1 << (place % 64));
+        let bucket = std::mem::take(&mut self.buckets[place]);
+        let empty = std::mem::replace(&mut self.current, bucket);
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(empty);
+        }
+        sort(&mut self.current);
+        self.taken.0 += 1;
+        self.taken.1 = self.taken.1.saturating_add(self.current.len() as u32);
+    }
+
+    /// The place of the first bucket that has entries, which is in hand from now on.
+    fn next_bucket(&mut self) -> Option<usize> {
+        let from = self.turn as usize % BUCKETS;
+        let half = from - from % ROUND as usize;
+        if let Some(place) = self.next_filled(from, half + ROUND as usize) {
+            self.turn += (place - from) as u64;
+            return Some(place);
+        }
+        let half = (half + ROUND as usize) % BUCKETS;
+        let place = self.next_filled(half, half + ROUND as usize)?;
+        self.go_to_round(self.turn / ROUND + 1);
+        self.turn += (place - half) as u64;
+        Some(place)
+    }
+
+    /// The next round that has entries; there is one, and no bucket has any.
+    fn next_round(&self) -> u64 {
+        let first = self.end / ROUND;
+        let waiting = if first / ROUNDS as u64 == self.era {
+            &self.rounds[first as usize % ROUNDS..]
+        } else {
+            &[]
+        };
+        if let Some(next) = waiting.iter().position(|entries| !entries.is_empty()) {
+            return first + next as u64;
+        }
+        let bucket = |entry: &T| entry.key() >> self.shift;
+        let first = self.far.iter().map(bucket).min();
+        debug_assert!(first.is_some(), "there is an entry");
+        first.unwrap_or(self.turn) / ROUND
+    }
+
+    /// Nothing is left before the first bucket of a round, which is next; no round between those that have buckets and this one has
+    /// entries.
+    fn go_to_round(&mut self, round: u64) {
+        let first = (self.end / ROUND).max(round);
+        self.turn = round * ROUND;
+        self.end = (round + 2) * ROUND;
+        for opened in first..round + 2 {
+            self.open_round(opened);
         }
     }
 
-    /// The next round that has entries begins; there is one, since no bucket has any.
-    fn next_round(&mut self) {
-        let round = self.turn / BUCKETS as u64;
-        let behind = &self.rounds[round as usize % ROUNDS + 1..];
-        let next = behind.iter().position(|entries| !entries.is_empty());
-        let next = match next {
-            Some(next) => round + 1 + next as u64,
-            None => {
-                let bucket = |entry: &T| entry.key() >> self.shift;
-                let first = self.far.iter().map(bucket).min();
-                debug_assert!(first.is_some(), "there is an entry");
-                first.unwrap_or(self.turn) / BUCKETS as u64
-            }
-        };
-        self.begin_round(next);
-    }
-
-    /// Spreads the entries of a round, whose first bucket is next.
-    fn begin_round(&mut self, round: u64) {
+    /// Spreads the entries of a round, which has buckets from now on.
+    fn open_round(&mut self, round: u64) {
         let era = round / ROUNDS as u64;
-        let is_new = era != self.turn / (BUCKETS * ROUNDS) as u64;
-        self.turn = round * BUCKETS as u64;
-        if is_new {
+        if era != self.era {
+            self.era = era;
             let far = std::mem::take(&mut self.far);
             for entry in far {
-                let other = entry.key() >> self.shift;
-                let other_round = other / BUCKETS as u64;
-                if other_round / ROUNDS as u64 == era {
-                    self.keep(other_round, entry);
+                let other = (entry.key() >> self.shift) / ROUND;
+                if other / ROUNDS as u64 == era {
+                    self.keep(other, entry);
                 } else {
                     self.far.push(entry);
                 }
@@ -269,17 +311,17 @@ impl<T: Dated> Calendar<T> {
         list.push(entry);
     }
 
-    /// The first bucket from this place on that has entries.
-    fn next_filled(&self, from: usize) -> Option<usize> {
-        let mut word = from / 64;
-        let mut bits = self.filled[word] & (u64::MAX << (from % 64));
-        loop {
+    /// The first bucket from one place on and before another that has entries.
+    fn next_filled(&self, from: usize, to: usize) -> Option<usize> {
+        let mut bits = u64::MAX << (from % 64);
+        for (word, filled) in (from / 64..to / 64).zip(&self.filled[from / 64..]) {
+            bits &= filled;
             if bits != 0 {
                 return Some(word * 64 + bits.trailing_zeros() as usize);
             }
-            word += 1;
-            bits = *self.filled.get(word)?;
+            bits = u64::MAX;
         }
+        None
     }
 
     /// Makes the span of a bucket shorter if buckets hold many entries, longer if they hold few.
@@ -297,21 +339,8 @@ impl<T: Dated> Calendar<T> {
         if shift == self.shift {
             return;
         }
-        let mut entries = Vec::with_capacity(self.len);
-        for word in &mut self.filled {
-            *word = 0;
-        }
-        for list in self.buckets.iter_mut().chain(&mut self.rounds) {
-            entries.append(list);
-        }
-        entries.append(&mut self.far);
         // What has been taken comes before all that is left: the bucket in hand is the last one that may have been taken from.
-        self.turn = ((self.turn + 1) << self.shift).wrapping_sub(1) >> shift;
-        self.shift = shift;
-        self.len = 0;
-        for entry in entries {
-            self.push(entry);
-        }
+        self.begin_anew(((self.turn + 1) << self.shift).wrapping_sub(1) >> shift, shift);
     }
 }
 
@@ -332,8 +361,11 @@ fn sort<T: Dated>(entries: &mut [T]) {
     }
 }
 
+/// Buckets of two rounds.
+const BUCKETS: usize = 4096;
+
 /// Buckets in a round.
-const BUCKETS: usize = 16_384;
+const ROUND: u64 = BUCKETS as u64 / 2;
 
 /// Rounds that wait by themselves.
 const ROUNDS: usize = 64;
@@ -360,7 +392,7 @@ const SHORT: usize = 96;
 const MOST_SPARE: usize = BUCKETS;
 
 /// And of rounds.
-const MOST_SPARE_ROUNDS: usize = 4;
+const MOST_SPARE_ROUNDS: usize = 2;
 
 #[cfg(test)]
 mod tests {
@@ -388,7 +420,7 @@ mod tests {
         calendar.push(Entry(late, 0));
         assert_eq!(calendar.first(), late);
         // All of these come before what was looked at: in another bucket, another round, and at the same time as others.
-        for (number, key) in [(1, 900), (2, 1 << 40), (3, 900), (4, late), (5, 899)] {
+        for (number, key) in [(1, 900), (2, 1 << 38), (3, 900), (4, late), (5, 899)] {
             calendar.push(Entry(key, number));
             calendar.first();
         }
