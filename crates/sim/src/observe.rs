@@ -1,13 +1,13 @@
 //! Observers: what a run reports while it goes on.
 //!
-//! The engine is generic over its observer, so `()` costs nothing. Calls come in order per link and per endpoint, not
+//! The engine is generic over its observer, so `()` costs nothing; any other is called through a pointer. Calls come in order per link and per endpoint, not
 //! globally; a sink that needs global order sorts by time and place. Results ([`crate::output::RunOutput`]) do not depend
 //! on the observer.
 
 use crate::error::RunError;
 use crate::output::RunOutput;
 use crate::spec::{LinkIndex, Spec};
-use crate::world::{self, Mode, Progress};
+use crate::world::{self, Mode, Pause, Progress};
 use fleetfoot_core::flow::{FlowId, FlowKey};
 use fleetfoot_core::packet::{Packet, Segment};
 use fleetfoot_core::queue::{DropReason, QueueEvent};
@@ -16,14 +16,15 @@ use fleetfoot_core::tfrc;
 use fleetfoot_core::time::{Duration, Instant};
 use std::ops::Range;
 
-/// What a run reports. All methods default to nothing; `()` and pairs implement it.
-pub trait Observer {
+/// What a run reports. All methods default to nothing; `()` and pairs implement it. A run may move to another thread while it pauses, and its
+/// observer with it.
+pub trait Observer: Send {
     /// The observer ignores everything: what would be computed for it alone is left out.
     const DEAF: bool = false;
     /// The observer may ask the run to pause. One that never does costs nothing.
     const PAUSES: bool = false;
-    /// A run that this observer listens to: what [`world::watched`] calls. That of `()` is compiled with this crate, as it is optimised;
-    /// that of any other observer with the crate that asks for it.
+    /// A run that this observer listens to: what [`world::watched`] calls. The engine is compiled twice, both times with this crate, as it
+    /// is optimised: for `()`, and for all other observers behind a pointer ([`Behind`]).
     ///
     /// # Errors
     /// As [`world::run`].
@@ -32,7 +33,7 @@ pub trait Observer {
     where
         Self: Sized,
     {
-        world::begun(spec, mode, self, progress)
+        world::heard(spec, mode, self, progress)
     }
     /// Whether the run is to pause now. Asked after every event if [`Observer::PAUSES`].
     #[inline]
@@ -190,5 +191,129 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_app(&mut self, now: Instant, event: &AppEvent) {
         self.0.on_app(now, event);
         self.1.on_app(now, event);
+    }
+}
+
+/// The calls of an [`Observer`], which has constants and so cannot be called through a pointer itself.
+pub(crate) trait Calls: Send {
+    fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment);
+    fn on_enter(&mut self, now: Instant, at: LinkIndex, packet: &Packet);
+    fn on_deliver(&mut self, now: Instant, at: LinkIndex, packet: &Packet, sojourn: Duration);
+    fn on_drop(&mut self, now: Instant, at: LinkIndex, packet: &Packet, reason: DropReason);
+    fn on_queue_event(&mut self, now: Instant, at: LinkIndex, event: &QueueEvent);
+    fn on_ack(&mut self, now: Instant, flow: FlowId, connection: &Connection);
+    fn on_receive(&mut self, now: Instant, flow: FlowId, in_order: Range<u64>);
+    fn on_timer(&mut self, now: Instant, flow: FlowId, connection: &Connection);
+    fn on_stream(&mut self, now: Instant, flow: FlowId, sender: &tfrc::Sender, expired: bool);
+    fn on_app(&mut self, now: Instant, event: &AppEvent);
+}
+
+impl<O: Observer> Calls for O {
+    fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
+        Observer::on_send(self, now, flow, segment);
+    }
+    fn on_enter(&mut self, now: Instant, at: LinkIndex, packet: &Packet) {
+        Observer::on_enter(self, now, at, packet);
+    }
+    fn on_deliver(&mut self, now: Instant, at: LinkIndex, packet: &Packet, sojourn: Duration) {
+        Observer::on_deliver(self, now, at, packet, sojourn);
+    }
+    fn on_drop(&mut self, now: Instant, at: LinkIndex, packet: &Packet, reason: DropReason) {
+        Observer::on_drop(self, now, at, packet, reason);
+    }
+    fn on_queue_event(&mut self, now: Instant, at: LinkIndex, event: &QueueEvent) {
+        Observer::on_queue_event(self, now, at, event);
+    }
+    fn on_ack(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        Observer::on_ack(self, now, flow, connection);
+    }
+    fn on_receive(&mut self, now: Instant, flow: FlowId, in_order: Range<u64>) {
+        Observer::on_receive(self, now, flow, in_order);
+    }
+    fn on_timer(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        Observer::on_timer(self, now, flow, connection);
+    }
+    fn on_stream(&mut self, now: Instant, flow: FlowId, sender: &tfrc::Sender, expired: bool) {
+        Observer::on_stream(self, now, flow, sender, expired);
+    }
+    fn on_app(&mut self, now: Instant, event: &AppEvent) {
+        Observer::on_app(self, now, event);
+    }
+}
+
+/// An observer of which the engine knows nothing but its calls, or the request to pause of a run in steps.
+pub(crate) enum Behind<'o> {
+    Calls(&'o mut dyn Calls),
+    Pause(Pause),
+}
+
+impl Observer for Behind<'_> {
+    const PAUSES: bool = true;
+    #[inline]
+    fn pauses(&self) -> bool {
+        match self {
+            Behind::Calls(_) => false,
+            Behind::Pause(pause) => pause.pauses(),
+        }
+    }
+    #[inline]
+    fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
+        if let Behind::Calls(observer) = self {
+            observer.on_send(now, flow, segment);
+        }
+    }
+    #[inline]
+    fn on_enter(&mut self, now: Instant, at: LinkIndex, packet: &Packet) {
+        if let Behind::Calls(observer) = self {
+            observer.on_enter(now, at, packet);
+        }
+    }
+    #[inline]
+    fn on_deliver(&mut self, now: Instant, at: LinkIndex, packet: &Packet, sojourn: Duration) {
+        if let Behind::Calls(observer) = self {
+            observer.on_deliver(now, at, packet, sojourn);
+        }
+    }
+    #[inline]
+    fn on_drop(&mut self, now: Instant, at: LinkIndex, packet: &Packet, reason: DropReason) {
+        if let Behind::Calls(observer) = self {
+            observer.on_drop(now, at, packet, reason);
+        }
+    }
+    #[inline]
+    fn on_queue_event(&mut self, now: Instant, at: LinkIndex, event: &QueueEvent) {
+        if let Behind::Calls(observer) = self {
+            observer.on_queue_event(now, at, event);
+        }
+    }
+    #[inline]
+    fn on_ack(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        if let Behind::Calls(observer) = self {
+            observer.on_ack(now, flow, connection);
+        }
+    }
+    #[inline]
+    fn on_receive(&mut self, now: Instant, flow: FlowId, in_order: Range<u64>) {
+        if let Behind::Calls(observer) = self {
+            observer.on_receive(now, flow, in_order);
+        }
+    }
+    #[inline]
+    fn on_timer(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        if let Behind::Calls(observer) = self {
+            observer.on_timer(now, flow, connection);
+        }
+    }
+    #[inline]
+    fn on_stream(&mut self, now: Instant, flow: FlowId, sender: &tfrc::Sender, expired: bool) {
+        if let Behind::Calls(observer) = self {
+            observer.on_stream(now, flow, sender, expired);
+        }
+    }
+    #[inline]
+    fn on_app(&mut self, now: Instant, event: &AppEvent) {
+        if let Behind::Calls(observer) = self {
+            observer.on_app(now, event);
+        }
     }
 }

@@ -13,7 +13,7 @@ pub use crate::error::RunError;
 use crate::event::{EventKey, EventKind, EventQueue};
 pub use crate::network::Mode;
 use crate::network::{Meter, Window};
-use crate::observe::Observer;
+use crate::observe::{Behind, Calls, Observer};
 use crate::output::RunOutput;
 use crate::routing::Paths;
 use crate::spec::{Interface, Spec};
@@ -64,6 +64,16 @@ pub(crate) fn begun<O: Observer>(
     let mut world = World::new(spec, mode, observer)?;
     while world.advance(progress) == Advance::Paused {}
     Ok(world.finish())
+}
+
+/// The whole of a run with an observer behind a pointer.
+pub(crate) fn heard(
+    spec: &Spec,
+    mode: Mode,
+    observer: &mut dyn Calls,
+    progress: Progress<'_>,
+) -> Result<RunOutput, RunError> {
+    begun(spec, mode, &mut Behind::Calls(observer), progress)
 }
 
 /// Called now and then with the virtual time and a function that reports what is held.

@@ -3,7 +3,7 @@
 use super::{Advance, World};
 use crate::error::RunError;
 use crate::network::Mode;
-use crate::observe::Observer;
+use crate::observe::Behind;
 use crate::output::RunOutput;
 use crate::spec::Spec;
 use fleetfoot_core::time::Instant;
@@ -22,24 +22,20 @@ impl Pause {
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-impl Observer for Pause {
-    const PAUSES: bool = true;
 
     #[inline]
-    fn pauses(&self) -> bool {
+    pub(crate) fn pauses(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// The world of a run until its output is taken.
-struct Running<'a>(Option<World<'a, Pause>>);
+struct Running<'a>(Option<World<'a, Behind<'static>>>);
 
 self_cell!(
     /// A specification and the run that borrows it.
     struct Held {
-        owner: MutBorrow<(Spec, Pause)>,
+        owner: MutBorrow<(Spec, Behind<'static>)>,
         #[not_covariant]
         dependent: Running,
     }
@@ -57,9 +53,9 @@ impl Steps {
     /// # Errors
     /// As [`super::run`].
     pub fn new(spec: Spec, mode: Mode, pause: Pause) -> Result<Steps, RunError> {
-        let held = Held::try_new(MutBorrow::new((spec, pause.clone())), |owner| {
-            let (spec, pause) = owner.borrow_mut();
-            World::new(spec, mode, pause).map(|world| Running(Some(world)))
+        let held = Held::try_new(MutBorrow::new((spec, Behind::Pause(pause.clone()))), |owner| {
+            let (spec, observer) = owner.borrow_mut();
+            World::new(spec, mode, observer).map(|world| Running(Some(world)))
         })?;
         Ok(Steps { held, pause })
     }
