@@ -231,11 +231,27 @@ impl Node {
     }
 }
 
+/// The name at `span`, if it is that of a list of tables.
+fn listed(text: &str, span: Option<std::ops::Range<usize>>) -> Option<&str> {
+    text.get(span?).filter(|name| LISTS.contains(name))
+}
+
+/// Lists of tables at the top of a scenario.
+const LISTS: [&str; 3] = ["traffic", "variant", "link"];
+
 /// Reads a TOML text.
 pub(crate) fn parse(source: &Arc<Source>) -> Result<Table, Error> {
     let tree = DeTable::parse(&source.text).map_err(|error| {
         let place = Place::new(source, error.span().unwrap_or(0..0));
-        Error::at(&place, "", format!("this is not TOML: {}", error.message())).of_kind(ErrorKind::Syntax)
+        let own = Error::at(&place, "", format!("this is not TOML: {}", error.message()));
+        let own = own.of_kind(ErrorKind::Syntax);
+        match listed(&source.text, error.span()) {
+            Some(name) if error.message().contains("duplicate key") => own.help(
+                &place,
+                format!("each entry begins with [[{name}]], with two brackets on each side; one of them has a single one"),
+            ),
+            _ => own,
+        }
     })?;
     table(source, tree.get_ref())
 }

@@ -74,7 +74,9 @@ pub(crate) enum Mistake {
     NoUnit,
     /// This unit is not one of them; perhaps the second was meant.
     WrongUnit(String, Option<&'static str>),
-    /// The number is negative or beyond what can be counted.
+    /// The number is negative.
+    Negative,
+    /// The number is beyond what can be counted.
     TooLarge,
 }
 
@@ -168,7 +170,10 @@ fn scaled(text: &str, tables: &[Units]) -> Result<(f64, usize), Mistake> {
     for (index, units) in tables.iter().enumerate() {
         if let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) {
             let value = number * factor;
-            if !(value.is_finite() && value >= 0.0) {
+            if value < 0.0 {
+                return Err(Mistake::Negative);
+            }
+            if !value.is_finite() {
                 return Err(Mistake::TooLarge);
             }
             return Ok((value, index));
@@ -230,7 +235,7 @@ mod tests {
             duration("40 furlongs"),
             Err(Mistake::WrongUnit("furlongs".into(), None))
         );
-        assert_eq!(duration("-1 s"), Err(Mistake::TooLarge));
+        assert_eq!(duration("-1 s"), Err(Mistake::Negative));
         assert_eq!(bytes("1e30 GB"), Err(Mistake::TooLarge));
         assert_eq!(duration("1eé"), Err(Mistake::WrongUnit("eé".into(), None)));
     }

@@ -14,11 +14,41 @@ use fleetfoot_core::units::{Bytes, Rate};
 
 pub(crate) fn unknown_word(node: &Node, path: &str, message: &str, word: &str, names: &[&str]) -> Error {
     let mut error = Error::at(&node.place, path, message);
-    if let Some(near) = nearest(word, names.iter().copied()) {
+    if let Some(near) = meant(word, names).or_else(|| nearest(word, names.iter().copied())) {
         error = error.help(&node.place, format!("did you mean `{near}`?"));
     }
     error.help(&node.place, format!("valid choices: {}", alternatives(names)))
 }
+
+/// What is called `word` in everyday language, of these names.
+fn meant<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase();
+    let called = EVERYDAY
+        .iter()
+        .find(|(words, _)| words.contains(&word.as_str()))?;
+    names.iter().find(|name| **name == called.1).copied()
+}
+
+/// Everyday words, and what a scenario calls the same.
+const EVERYDAY: [(&[&str], &str); 14] = [
+    (&["cable", "coax", "cable-modem"], "docsis"),
+    (&["dsl"], "vdsl"),
+    (&["fiber", "fibre", "ftth", "pon", "xgs-pon", "epon"], "gpon"),
+    (&["mobile", "lte", "4g", "5g", "umts"], "cellular"),
+    (&["wlan", "wi-fi", "802.11"], "wifi"),
+    (&["lan", "wired"], "ethernet"),
+    (&["leo", "geo", "starlink"], "satellite"),
+    (
+        &["call", "video", "voip", "conference", "videocall"],
+        "video-call",
+    ),
+    (&["download", "upload", "backup", "greedy", "long"], "bulk"),
+    (&["page", "pages", "http", "https", "browsing"], "web"),
+    (&["film", "stream", "video-on-demand", "vod"], "streaming"),
+    (&["udp", "constant"], "cbr"),
+    (&["request", "rpc", "api"], "request-response"),
+    (&["fifo", "pfifo", "bfifo", "tail-drop"], "drop-tail"),
+];
 
 /// The registered discipline and its parameters.
 pub(crate) fn queue(node: &Node, path: &str) -> Result<(&'static str, Values), Error> {
@@ -255,7 +285,7 @@ pub(crate) fn number(node: &Node, path: &str, low: f64, high: f64) -> Result<f64
 }
 
 pub(crate) fn probability(node: &Node, path: &str) -> Result<f64, Error> {
-    let help = "write a number from 0 to 1, or \"1 %\"";
+    let help = "write per cent as text, such as \"0.5 %\", or a share from 0 to 1 without a unit: 0.005 is the same, 0.5 is 50 %";
     match &node.value {
         Value::Text(text) => {
             let part = quantity::percent(text)
@@ -376,6 +406,10 @@ pub(crate) fn table<'a>(node: &'a Node, path: &str) -> Result<&'a Table, Error> 
 pub(crate) fn list<'a>(node: &'a Node, path: &str) -> Result<&'a [Node], Error> {
     match &node.value {
         Value::List(nodes) => Ok(nodes),
+        Value::Table(_) => Err(wrong_type(node, path, "a list").help(
+            &node.place,
+            format!("write [[{path}]], with two brackets on each side: each of them begins an entry"),
+        )),
         _ => Err(wrong_type(node, path, "a list")),
     }
 }
@@ -413,7 +447,8 @@ pub(crate) fn explain(
         Mistake::NoNumber => format!("\"{text}\" does not begin with a number"),
         Mistake::NoUnit => format!("\"{text}\" has no unit: {what} is wanted"),
         Mistake::WrongUnit(..) => format!("{what} is wanted, found \"{text}\""),
-        Mistake::TooLarge => format!("\"{text}\" is negative or too large"),
+        Mistake::Negative => format!("\"{text}\" is negative: {what} is zero or more"),
+        Mistake::TooLarge => format!("\"{text}\" is too large"),
     };
     let error = Error::at(&node.place, path, message);
     match mistake {
