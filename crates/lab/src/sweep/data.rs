@@ -87,6 +87,14 @@ pub(super) fn column(name: &str) -> Option<usize> {
     run_columns().iter().position(|column| column.name == name)
 }
 
+/// The unit of a column of `runs`, empty without one; `None`: there is no such column.
+pub(super) fn unit(name: &str) -> Option<&'static str> {
+    run_columns()
+        .iter()
+        .find(|column| column.name == name)
+        .map(|column| column.unit)
+}
+
 /// The text in a column of a row of `runs`.
 pub(super) fn text<'a>(row: &'a [Value], name: &str) -> &'a str {
     match column(name).and_then(|column| row.get(column)) {

@@ -148,15 +148,24 @@ fn lines_of(best: &[serde_json::Value]) -> Vec<String> {
                 Some(interval) => format!(" ({interval})"),
             };
             Some(format!(
-                "Best {} of {}: {}{interval} at {}, {}",
+                "Best {} of {}: {}{}{interval} at {}, {}",
                 text(&table["column"]),
                 text(&table["group"]),
                 text(&row["value"]),
+                unit(&text(&table["column"])),
                 text(&row["point"]),
                 text(&row["variant"])
             ))
         })
         .collect()
+}
+
+/// The unit of a value of this column, as it is written behind the value; empty where the heading of the column has it, or there is none.
+fn unit(column: &str) -> String {
+    match data::unit(column) {
+        None | Some("") => String::new(),
+        Some(unit) => format!(" {unit}"),
+    }
 }
 
 fn measured(sweep: &Sweep, swept: &Swept, journal: &Journal, wanted: &Shown) -> io::Result<Measured> {
