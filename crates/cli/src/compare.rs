@@ -144,6 +144,7 @@ fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Fi
     };
     let task = Task {
         file,
+        built_in: file.is_none(),
         scenario: described(&arguments.set, file, common)?,
         likely: choice.clone(),
         choice,
@@ -176,6 +177,8 @@ fn over_budget(budget: Option<Budget>, took: Duration) -> Option<String> {
 /// A comparison that is to be made, or a search.
 pub(crate) struct Task<'a> {
     pub(crate) file: Option<&'a Path>,
+    /// That no file was named.
+    pub(crate) built_in: bool,
     pub(crate) scenario: Scenario,
     pub(crate) choice: Choice,
     /// What is likely to be run, for the first line and the forecast.
@@ -195,6 +198,7 @@ impl Task<'_> {
     ) -> Result<Finished, Failure> {
         let Task {
             file,
+            built_in,
             scenario,
             choice,
             likely,
@@ -213,17 +217,21 @@ impl Task<'_> {
         let likely_runs = (likely.variants.len() * likely.seeds.len()) as u64;
         let forecast = setting_up(common, &shown, || forecast(&likely, batch))?;
         let title = plain(likely.scenario.title());
+        let example = match built_in {
+            true => " (no FILE was given: this is the built-in example)",
+            false => "",
+        };
         let (what, runs) = match search {
             None => {
                 let variants = counted(likely.variants.len() as u64, "variant");
                 let seeds = seeds_in_words(&likely.seeds);
                 (
-                    format!("Comparing {variants} of \"{title}\" with {seeds}:"),
+                    format!("Comparing {variants} of \"{title}\"{example} with {seeds}:"),
                     likely_runs,
                 )
             }
             Some(wish) => {
-                let what = format!("Searching for one setting to try first in \"{title}\": some");
+                let what = format!("Searching for one setting to try first in \"{title}\"{example}: some");
                 (what, expected_runs(&likely, wish))
             }
         };

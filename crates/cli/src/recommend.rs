@@ -78,6 +78,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         scenario,
         // A capture is imported again by nobody: the scenario has what is needed of it.
         file: file.filter(|file| !is_capture(file)),
+        built_in: file.is_none(),
         choice,
         batch: &arguments.batch,
         out: arguments.out.as_deref(),
