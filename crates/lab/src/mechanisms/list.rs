@@ -363,7 +363,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("bbr", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("bbr"))])
         .document("Sends at the rate the path delivered at best in ten round trips, paced, with at most twice the product of rate and smallest RTT in flight. Losses do not lower the rate.", "draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 2016")
         .evidence("Cardwell et al. 2016: full lines at one per cent of random loss. In short buffers it loses much and leaves little to flows that halve.")
-        .turn_on("Linux 4.9 and later: modprobe tcp_bbr; sysctl net.ipv4.tcp_congestion_control=bbr"),
+        .turn_on("Linux 4.9 and later: modprobe tcp_bbr; sysctl net.ipv4.tcp_congestion_control=bbr; before 4.13 also the queue fq at the port that sends: tc qdisc replace dev eth0 root fq"),
     entry("bbr3", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("bbr3"))])
         .document("BBR with bounds on data in flight that losses above two per cent lower, and with probes far apart enough for others.", "draft-ietf-ccwg-bbr-04")
         .evidence("The draft's aims: less loss in short buffers than version 1 and a fairer share beside Reno and CUBIC.")

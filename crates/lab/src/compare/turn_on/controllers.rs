@@ -64,7 +64,7 @@ pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
         "bbr" => (
             set(true, name),
             "Senders measure the rate of the way and send at it, whatever is lost.",
-            "Linux 4.9 or later with the module tcp_bbr.",
+            "Linux 4.9 or later with the module tcp_bbr; before 4.13 also with the queue fq at the port that sends, which spaces the packets at the rate that BBR has found: tc qdisc replace dev eth0 root fq (later kernels do it in TCP itself).",
         ),
         "bbr3" => (
             How::Proxy,
@@ -79,4 +79,15 @@ pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
     };
     let end = if name == "dctcp" { End::Both } else { End::Senders };
     Step::new(end, how, why, needs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::controller;
+
+    #[test]
+    fn bbr_on_an_old_kernel_needs_the_queue_that_spaces_its_packets() {
+        let needs = controller("bbr", &[]).needs;
+        assert!(needs.contains("before 4.13 also with the queue fq"), "{needs}");
+    }
 }

@@ -28,7 +28,7 @@ pub(super) struct Step {
     /// What it does, as a sentence.
     pub(super) why: String,
     /// From which kernel on, or what is nearest.
-    needs: String,
+    pub(super) needs: String,
 }
 
 pub(super) enum How {
