@@ -1,4 +1,4 @@
-//! The lines of `tc` that set a shaper up: cake by itself, others below a class of HTB.
+//! The lines of `tc` that set a shaper up: cake by itself, others below a class of HTB; or a queue alone, at a port.
 
 use super::line::{Framing, tc_rate};
 use super::queues::Discipline;
@@ -77,4 +77,15 @@ pub(super) fn arrivals(queue: &str, fresh: bool) -> String {
     format!(
         "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null;{clear} ip link set $IFB up && {queue} && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB || {{ tc qdisc del dev $WAN ingress 2>/dev/null; ip link del $IFB 2>/dev/null; false; }}"
     )
+}
+
+/// At the root of a port.
+pub(super) fn direct(discipline: &Discipline) -> Option<String> {
+    let arguments = discipline.arguments.as_ref()?;
+    Some(format!("DEV=eth0; tc qdisc replace dev $DEV root {arguments}"))
+}
+
+pub(super) fn direct_nearest(discipline: &Discipline) -> Option<String> {
+    let arguments = discipline.nearest.as_ref()?;
+    Some(format!("DEV=eth0; tc qdisc replace dev $DEV root {arguments}"))
 }

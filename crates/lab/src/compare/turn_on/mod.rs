@@ -18,7 +18,7 @@ mod tests;
 
 use super::parts::Part;
 use super::place::Place;
-use super::{Plan, words};
+use super::{Plan, Planned, words};
 use crate::mechanisms::Effort;
 use crate::memory;
 use crate::result::{Instruction, Variant};
@@ -132,6 +132,7 @@ pub(super) fn missing_at(plan: &Plan, index: usize) -> Option<Missing> {
         Some(Missing {
             place: one.place,
             nearest: one.nearest?,
+            follows: follows(plan, index),
         })
     })
 }
@@ -169,15 +170,38 @@ pub(super) struct Missing {
     pub(super) place: String,
     /// The variant that is nearest there.
     pub(super) nearest: String,
+    /// Whether it is because nothing but that follows a rate that varies.
+    follows: bool,
 }
 
 impl Missing {
     /// What is said of the variant.
     pub(super) fn reason(&self) -> String {
+        if self.follows {
+            return format!(
+                "would need a shaper that follows the rate at {}, which can be had with {} alone",
+                self.place, self.nearest
+            );
+        }
         format!(
             "cannot be had at {}; the nearest there is {}",
             self.place, self.nearest
         )
+    }
+}
+
+/// The name of the variant that has `queue` in place of the queue of `planned` and changes the senders alike.
+fn with_queue(planned: &Planned, queue: &str) -> String {
+    let names = planned
+        .mechanisms
+        .iter()
+        .map(|mechanism| match mechanism.changes_queues() {
+            true => queue,
+            false => mechanism.name,
+        });
+    match planned.mechanisms.len() {
+        0 => queue.to_owned(),
+        _ => names.collect::<Vec<_>>().join(" + "),
     }
 }
 

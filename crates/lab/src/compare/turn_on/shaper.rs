@@ -7,17 +7,16 @@
 
 use super::super::place::Place;
 use super::super::{Plan, Planned, words};
-use super::htb::{arrivals, shaper};
+use super::htb::{arrivals, direct, direct_nearest, shaper};
 use super::line::{self, Access, Carried, Framing, Shaped, tc_rate};
-use super::memory_beyond;
 use super::queues::{CAKE_NEEDS, Discipline};
 use super::router::bridge;
+use super::{memory_beyond, with_queue};
 use crate::result::Instruction;
 use crate::scenario::Medium;
 use fleetfoot_core::parameter::Value;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::spec::{LinkRate, LinkSpec};
-use std::cell::Cell;
 
 /// What to do at `place` for the queue that `planned` has there. `check` says what to measure; its argument is whether flows have
 /// queues of their own.
@@ -36,7 +35,7 @@ pub(super) fn at_place(
     } = here;
     here.check = check(Discipline::of(link, rate).fair);
     here.carried = carried;
-    let mut found = here.instructions();
+    let (mut found, _) = here.instructions();
     if let Some(other) = Discipline::of(link, rate).stands_in {
         // A switch that does not run Linux may well have the discipline itself.
         let typed = |one: &&mut Instruction| !one.commands.is_empty() && medium != Some(Medium::Switch);
@@ -52,30 +51,13 @@ pub(super) fn at_place(
 
 /// What the shaper for the queue that `planned` has at `place` sends into the line; `None`: there is none.
 pub(super) fn shaped_at(plan: &Plan, planned: &Planned, place: &Place) -> Option<Shaped> {
-    let here = Here::new(plan, planned, place)?;
-    here.instructions();
-    here.shaped.get()
+    Here::new(plan, planned, place)?.instructions().1
 }
 
 /// Whether the queue at `place` is had by a shaper beside a line whose rate nobody can write into a command.
 pub(super) fn follows_at(plan: &Plan, planned: &Planned, place: &Place) -> bool {
     let here = Here::new(plan, planned, place);
     here.is_some_and(|here| here.rate.is_none() && here.medium.and_then(line::access).is_some())
-}
-
-/// The name of the variant that has `queue` in place of the queue of `planned` and changes the senders alike.
-fn with_queue(planned: &Planned, queue: &str) -> String {
-    let names = planned
-        .mechanisms
-        .iter()
-        .map(|mechanism| match mechanism.changes_queues() {
-            true => queue,
-            false => mechanism.name,
-        });
-    match planned.mechanisms.len() {
-        0 => queue.to_owned(),
-        _ => names.collect::<Vec<_>>().join(" + "),
-    }
 }
 
 /// A queue of the network and what is known of it.
@@ -90,8 +72,6 @@ struct Here<'a> {
     check: Option<String>,
     /// What crossed it in the simulation of the variant.
     carried: Option<Carried>,
-    /// What the shaper of its instructions sends.
-    shaped: Cell<Option<Shaped>>,
 }
 
 impl<'a> Here<'a> {
@@ -110,25 +90,33 @@ impl<'a> Here<'a> {
             medium: plan.described.links_info.get(index).and_then(|info| info.medium),
             check: None,
             carried: None,
-            shaped: Cell::new(None),
         })
     }
 
-    fn instructions(&self) -> Vec<Instruction> {
+    /// What to do here, and what the shaper among it sends into the line, if there is one.
+    fn instructions(&self) -> (Vec<Instruction>, Option<Shaped>) {
+        let alone = |instruction| (vec![instruction], None);
         match self.medium {
-            Some(Medium::Wifi) => vec![self.radio()],
-            Some(medium @ (Medium::Ethernet | Medium::Switch | Medium::Host)) => match self.rate {
-                None => vec![self.port()],
-                Some(rate) if !line::is_port_rate(rate) => vec![self.limited(rate)],
-                // Lines to a provider are sold at such rates too.
-                Some(rate) if medium == Medium::Ethernet && rate.bps() <= 1_000_000_000 => {
-                    vec![self.port_of_that_speed(rate), self.limited(rate)]
+            Some(Medium::Wifi) => alone(self.radio()),
+            Some(medium @ (Medium::Ethernet | Medium::Switch | Medium::Host)) => {
+                let Some(rate) = self.rate else {
+                    return alone(self.port());
+                };
+                // Lines to a provider are sold at rates of ports too.
+                let sold = medium == Medium::Ethernet && rate.bps() <= 1_000_000_000;
+                if line::is_port_rate(rate) && !sold {
+                    return alone(self.port());
                 }
-                Some(_) => vec![self.port()],
-            },
+                let (limited, shaped) = self.limited(rate);
+                let port = line::is_port_rate(rate).then(|| self.port_of_that_speed(rate));
+                (port.into_iter().chain([limited]).collect(), Some(shaped))
+            }
             Some(medium) => match line::access(medium) {
-                Some(access) => vec![self.modem(&access)],
-                None => vec![self.port()],
+                Some(access) => {
+                    let (instruction, shaped) = self.modem(&access);
+                    (vec![instruction], shaped)
+                }
+                None => alone(self.port()),
             },
             None => self.unknown(),
         }
@@ -195,7 +183,7 @@ impl<'a> Here<'a> {
     }
 
     /// In front of a modem whose end nobody named: the device that sends into the line.
-    fn sending(&self, access: &Access, rate: Rate) -> Instruction {
+    fn sending(&self, access: &Access, rate: Rate) -> (Instruction, Shaped) {
         let device = format!(
             "the router that sends into this line ({}), in front of {}",
             self.node(self.link.from),
@@ -236,7 +224,7 @@ impl<'a> Here<'a> {
     }
 
     /// A port whose own speed is another: something behind it holds the line to the rate.
-    fn limited(&self, rate: Rate) -> Instruction {
+    fn limited(&self, rate: Rate) -> (Instruction, Shaped) {
         let [from, to] = [self.link.from, self.link.to].map(|id| self.node(id));
         let what = match self.medium {
             Some(Medium::Host) => format!("host {from}"),
@@ -266,10 +254,13 @@ impl<'a> Here<'a> {
     }
 
     /// In front of a modem, or behind it.
-    fn modem(&self, access: &Access) -> Instruction {
+    fn modem(&self, access: &Access) -> (Instruction, Option<Shaped>) {
         let up = match (self.outward(), self.rate) {
             (Some(up), _) => up,
-            (None, Some(rate)) => return self.sending(access, rate),
+            (None, Some(rate)) => {
+                let (instruction, shaped) = self.sending(access, rate);
+                return (instruction, Some(shaped));
+            }
             (None, None) => !self.place.forward,
         };
         let device = if up {
@@ -279,7 +270,7 @@ impl<'a> Here<'a> {
         };
         let holder = if up { access.modem } else { access.provider };
         let Some(rate) = self.rate else {
-            return self.varying(device, holder);
+            return (self.varying(device, holder), None);
         };
         let reason = if up {
             format!("Packets wait in {holder}, where you cannot log in.")
@@ -291,7 +282,7 @@ impl<'a> Here<'a> {
             (false, true) => 95,
             (false, false) => 90,
         };
-        let mut instruction = self.shaped(device, &reason, rate, up, share);
+        let (mut instruction, shaped) = self.shaped(device, &reason, rate, up, share);
         if access.variable {
             instruction.needs.push_str(
                 " The rate of a mobile line changes from moment to moment: this holds only while the line gives more than that; the script cake-autorate follows it.",
@@ -302,14 +293,22 @@ impl<'a> Here<'a> {
                 " Whoever runs {holder} can change its queue itself, without the margin."
             ));
         }
-        instruction
+        (instruction, Some(shaped))
     }
 
     /// A line whose rate nobody can write into a command.
     fn varying(&self, device: String, holder: &str) -> Instruction {
         let discipline = Discipline::of(self.link, None);
+        let shaper = match self.link.queue {
+            "cake" => {
+                String::from("a shaper has to follow it, and cake is the queue for which that can be had")
+            }
+            other => format!(
+                "a shaper with a fixed rate would be too slow or have no effect, and none that follows the rate can be had with {other}"
+            ),
+        };
         let why = format!(
-            "Packets wait in {holder}, where you cannot log in, and the rate changes from moment to moment: a shaper with a fixed rate would be too slow or have no effect. Simulated as if {holder} itself had this queue; a shaper next to it, which learns the rate only after a while, gets a part of this."
+            "Packets wait in {holder}, where you cannot log in, and the rate changes from moment to moment: {shaper}. Simulated as if {holder} itself had this queue; a shaper next to it, which learns the rate only after a while, gets a part of this."
         );
         let (commands, needs) = if self.place.forward && discipline.shapes {
             let arguments = discipline.arguments.unwrap_or_default();
@@ -371,13 +370,13 @@ impl<'a> Here<'a> {
 
     /// Nobody said what kind of line it is: at the port, and the shaper for the case that a modem stands behind it. An access
     /// line shows by its rates; there the shaper comes first.
-    fn unknown(&self) -> Vec<Instruction> {
+    fn unknown(&self) -> (Vec<Instruction>, Option<Shaped>) {
         let mut port = self.port();
         // A host's own interface has no modem of yours.
         let nodes = &self.plan.described.spec.nodes;
         let host = nodes.get(self.link.from.0 as usize).is_some_and(|node| node.host);
         let Some(rate) = self.rate.filter(|rate| !host && rate.bps() <= 2_500_000_000) else {
-            return vec![port];
+            return (vec![port], None);
         };
         let access = self.uneven() || !line::is_port_rate(rate);
         port.why = format!(
@@ -386,9 +385,9 @@ impl<'a> Here<'a> {
         );
         let Some(up) = self.outward() else {
             // A line between two routers of a larger network: whoever sends into it shapes.
-            return match access {
-                true => vec![self.limited(rate), port],
-                false => vec![self.port()],
+            return match (access, self.limited(rate)) {
+                (true, (limited, shaped)) => (vec![limited, port], Some(shaped)),
+                (false, _) => (vec![self.port()], None),
             };
         };
         let device = if up {
@@ -401,15 +400,16 @@ impl<'a> Here<'a> {
         } else {
             "If this line comes from a provider, packets wait in the provider's device, which is not yours."
         };
-        let mut shaper = self.shaped(device.to_owned(), reason, rate, up, if up { 95 } else { 90 });
+        let (mut shaper, shaped) = self.shaped(device.to_owned(), reason, rate, up, if up { 95 } else { 90 });
         shaper
             .needs
             .push_str(" Write medium = \"docsis\" (or adsl, vdsl, gpon, ...) into the link of the scenario and the command fits the line.");
-        if access {
+        let both = if access {
             vec![shaper, port]
         } else {
             vec![port, shaper]
-        }
+        };
+        (both, Some(shaped))
     }
 
     /// Whether the two directions differ in rate, as those of lines to homes do.
@@ -420,8 +420,15 @@ impl<'a> Here<'a> {
             .any(|other| other.rate != self.place.rate)
     }
 
-    /// A shaper at `percent` of `rate` with the queue behind it.
-    fn shaped(&self, device: String, reason: &str, rate: Rate, out: bool, percent: u64) -> Instruction {
+    /// A shaper at `percent` of `rate` with the queue behind it, and what it sends into the line.
+    fn shaped(
+        &self,
+        device: String,
+        reason: &str,
+        rate: Rate,
+        out: bool,
+        percent: u64,
+    ) -> (Instruction, Shaped) {
         let most = match self.parameter("bandwidth") {
             Some(Value::Rate(bandwidth)) => bandwidth.bps(),
             _ => u64::MAX,
@@ -464,7 +471,6 @@ impl<'a> Here<'a> {
         };
         let described = f64::from(self.link.mtu + self.link.framing);
         let counts = framing.counted(self.link.mtu, discipline.arguments.is_none());
-        self.shaped.set(Some(framing.as_a_link(shaped)));
         let left = |described: f64, counts: f64| shaped.bps() as f64 / rate.bps() as f64 * described / counts;
         let full = 1.0 - left(described, counts);
         let of_all = self.carried.map(|carried| {
@@ -515,10 +521,11 @@ impl<'a> Here<'a> {
         if out && !discipline.shapes && discipline.arguments.is_some() {
             needs.push_str(" What this device itself sends by TCP still leaves in merged packets, and HTB counts the line's bytes once for each: ip link set dev eth0 gso_max_segs 1 ends that (docs/turn-on.md).");
         }
-        Instruction {
+        let instruction = Instruction {
             margin: Some(margin.max(0.0)),
             ..self.instruction(device, commands, why, needs)
-        }
+        };
+        (instruction, framing.as_a_link(shaped))
     }
 
     /// Which names and numbers of the commands for `tc` are the user's to change.
@@ -582,15 +589,4 @@ fn uncapitalised(sentence: &str) -> String {
     let mut letters = sentence.chars();
     let first = letters.next().map(|letter| letter.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()
-}
-
-/// At the root of a port.
-fn direct(discipline: &Discipline) -> Option<String> {
-    let arguments = discipline.arguments.as_ref()?;
-    Some(format!("DEV=eth0; tc qdisc replace dev $DEV root {arguments}"))
-}
-
-fn direct_nearest(discipline: &Discipline) -> Option<String> {
-    let arguments = discipline.nearest.as_ref()?;
-    Some(format!("DEV=eth0; tc qdisc replace dev $DEV root {arguments}"))
 }

@@ -60,6 +60,17 @@ fn beside_a_line_of_varying_rate_a_shaper_gets_a_part_and_no_figures_are_promise
             "{check}"
         );
         let fq_codel = &all[1][0];
+        assert_ne!(
+            cake.why, fq_codel.why,
+            "one can be had and the other cannot: not for the same reason"
+        );
+        assert!(
+            fq_codel
+                .why
+                .contains("none that follows the rate can be had with fq-codel"),
+            "{}",
+            fq_codel.why
+        );
         assert_eq!(
             (fq_codel.commands.len(), fq_codel.nearest.as_deref()),
             (0, Some("cake"))
