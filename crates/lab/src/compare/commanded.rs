@@ -65,7 +65,7 @@ pub(super) fn at_command(
     let fair = Fair::new(&plan.described);
     let needed_whole = slower
         .iter()
-        .any(|line| fair.needed(line.link, &total.runs[0]) > NEARLY_FULL);
+        .any(|line| fair.needed(line.link, &total.runs[0]) > MOST_NEEDED);
     let missed = |there: &Versus| {
         let margin = slower.iter().map(|line| line.margin).fold(0.0, f64::max);
         let own = done.versus.as_ref();
@@ -140,8 +140,8 @@ fn is_missed(plan: &Plan, own: &Versus, there: &Versus, margin: f64) -> bool {
     })
 }
 
-/// A line of which more than this share is needed has no margin to spare.
-const NEARLY_FULL: f64 = 0.85;
+/// A line of which more than this share is needed by those who cannot do with less has no margin to spare.
+const MOST_NEEDED: f64 = 0.85;
 
 /// Times that grow by this share of those of the network as described, and as much more than the margin explains, are later.
 const VISIBLE: f64 = 0.05;

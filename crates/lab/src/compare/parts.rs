@@ -333,13 +333,9 @@ pub(super) fn in_words(places: &[String], senders: Option<Senders>) -> Option<St
     }
 }
 
+/// A line of 30 Mbit/s down and 5 Mbit/s up with transfers, for tests.
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::compare::Choice;
-    use crate::scenario::Scenario;
-
-    const SHIP: &str = r#"[network]
+pub(super) const UNEVEN_LINE: &str = r#"[network]
 kind = "dumbbell"
 pairs = 2
 [network.bottleneck]
@@ -353,6 +349,12 @@ kind = "transfer"
 size = "30 kB"
 arrivals = { dist = "poisson", rate = "3 per second" }
 "#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Choice;
+    use crate::scenario::Scenario;
 
     #[test]
     fn one_of_several_places_is_where_most_is_saved() {
@@ -380,7 +382,7 @@ arrivals = { dist = "poisson", rate = "3 per second" }
 
     #[test]
     fn what_the_other_places_cost_those_who_carry_less_with_them_is_said() {
-        let text = format!("{SHIP}\n[[traffic]]\nname = \"download\"\nkind = \"bulk\"\n");
+        let text = format!("{UNEVEN_LINE}\n[[traffic]]\nname = \"download\"\nkind = \"bulk\"\n");
         let scenario = Scenario::parse("ship.toml", &text).expect("it is correct");
         let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
         let versus = |ratios: [f64; 2]| -> Versus {
@@ -453,7 +455,7 @@ arrivals = { dist = "poisson", rate = "3 per second" }
     #[test]
     fn a_variant_of_the_file_has_parts_at_its_own_places_only() {
         let own = |set: &str| {
-            let text = format!("{SHIP}\n[[variant]]\nname = \"drr\"\nset = {{ {set} }}\n");
+            let text = format!("{UNEVEN_LINE}\n[[variant]]\nname = \"drr\"\nset = {{ {set} }}\n");
             let scenario = Scenario::parse("ship.toml", &text).expect("it is correct");
             let choice = Choice {
                 places: ["bottleneck", "access:forward"].map(str::to_owned).to_vec(),
@@ -480,7 +482,7 @@ arrivals = { dist = "poisson", rate = "3 per second" }
 
     #[test]
     fn a_part_is_found_again_by_its_name() {
-        let scenario = Scenario::parse("ship.toml", SHIP).expect("it is correct");
+        let scenario = Scenario::parse("ship.toml", UNEVEN_LINE).expect("it is correct");
         let choice = Choice {
             only: vec![String::from("sfq")],
             places: ["bottleneck", "access:forward"].map(str::to_owned).to_vec(),

@@ -1,29 +1,15 @@
 //! Who is recommended where only some places matter.
 
 use super::recommended;
+use crate::compare::parts::UNEVEN_LINE;
 use crate::compare::ranking::Rows;
 use crate::compare::{Choice, Plan};
 use crate::result::{Document, Recommended, Variant};
 use crate::scenario::Scenario;
 
-const LINE: &str = r#"[network]
-kind = "dumbbell"
-pairs = 2
-[network.bottleneck]
-rate = "30 Mbit/s"
-delay = "10 ms"
-queue = { kind = "drop-tail", limit = "1 MB" }
-reverse = { rate = "5 Mbit/s" }
-[[traffic]]
-name = "pages"
-kind = "transfer"
-size = "30 kB"
-arrivals = { dist = "poisson", rate = "3 per second" }
-"#;
-
 /// What is recommended of FQ-CoDel and DRR, equal at both places, where they save and harm so much at the uplink alone.
 fn of(uplink: [(f64, f64); 2]) -> Recommended {
-    let scenario = Scenario::parse("line.toml", LINE).expect("it is correct");
+    let scenario = Scenario::parse("line.toml", UNEVEN_LINE).expect("it is correct");
     let choice = Choice {
         only: ["fq-codel", "drr"].map(str::to_owned).to_vec(),
         places: vec![String::from("bottleneck")],
@@ -88,7 +74,7 @@ fn where_they_are_equal_there_the_first_of_the_table_stays() {
 /// The best of six seeds saves 43 to 75 %, which is no chance by itself, but with so many comparisons it is not significant.
 #[test]
 fn what_only_the_correction_leaves_open_is_not_denied() {
-    let scenario = || Scenario::parse("line.toml", LINE).expect("it is correct");
+    let scenario = || Scenario::parse("line.toml", UNEVEN_LINE).expect("it is correct");
     let of = |only: &[&str], win: f64, ends: [f64; 2]| {
         let choice = Choice {
             only: only.iter().map(|&name| name.to_owned()).collect(),
@@ -148,7 +134,7 @@ fn beside_a_line_of_varying_rate_the_answer_says_that_a_shaper_gets_a_part() {
     let of = |rate: &str, name: &str| {
         let rate = format!("medium = \"cellular\"\nrate = {rate}");
         let file = folder.join("cell.toml");
-        std::fs::write(&file, LINE.replacen("rate = \"30 Mbit/s\"", &rate, 1)).expect("a scenario");
+        std::fs::write(&file, UNEVEN_LINE.replacen("rate = \"30 Mbit/s\"", &rate, 1)).expect("a scenario");
         let choice = Choice {
             only: vec![name.to_owned()],
             places: vec![String::from("bottleneck:forward")],

@@ -147,7 +147,8 @@ impl Carried {
     }
 }
 
-/// A line that is busy for this share of the time or more is full.
+/// A line that is busy for this share of the time or more is full: what crosses it is what a shaper has to carry. (How much of a line is *needed*,
+/// which decides whether its margin is missed, is another measure with a bound of its own: `commanded::MOST_NEEDED`.)
 const FULL: f64 = 0.85;
 
 /// Bytes of a packet without payload at layer 3: IPv4, TCP and timestamps.
