@@ -6,6 +6,7 @@ mod answer;
 mod commanded;
 pub mod exhaustive;
 mod fair;
+mod felt;
 pub(crate) mod groups;
 mod harm;
 mod ladder;

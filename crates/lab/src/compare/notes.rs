@@ -8,6 +8,7 @@ use crate::result::{Document, Group};
 use crate::run::Batch;
 use crate::scenario::Medium;
 use crate::statistics::ENOUGH_SEEDS;
+use fleetfoot_core::link::Loss;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::tcp::EcnFeedback;
 use fleetfoot_core::units::Bytes;
@@ -28,6 +29,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
     if let Some(fit) = &plan.described.fit {
         notes.push(fit.sentences());
     }
+    notes.extend(many_lost(plan));
     // Of those that the answer rests on there may be more runs than of others.
     let finished = document
         .recommended
@@ -118,7 +120,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             && let Some(lost) = shares(document, index, GroupMetric::LostShare.name_in_more())
         {
             notes.push(format!(
-                "{}: datagrams that never came (in no time of the others): {lost}",
+                "{}: share of the datagrams that never came, which its times leave out: {lost}",
                 info.name
             ));
         }
@@ -161,6 +163,29 @@ fn nothing_stands(plan: &Plan, document: &Document) -> String {
         ),
     }
 }
+
+/// That a link loses so many packets that per cent were probably meant.
+fn many_lost(plan: &Plan) -> Option<String> {
+    let mut links = plan.described.spec.links.iter();
+    links.find_map(|link| {
+        let Loss::Random(loss) = link.impairments.loss else {
+            return None;
+        };
+        let share = loss.as_f64();
+        let number = format!("{share:.3}");
+        let number = number.trim_end_matches('0');
+        (share >= MANY_LOST).then(|| {
+            format!(
+                "link {} loses {:.0} % of its packets: a `loss` without a unit is a share of one; {number} per cent is written \"{number} %\"",
+                link.name,
+                100.0 * share
+            )
+        })
+    })
+}
+
+/// A link that loses this share of its packets at random or more is hardly meant.
+const MANY_LOST: f64 = 0.1;
 
 /// That lines of DSL count bytes that the scenario does not.
 fn dsl_without_framing(plan: &Plan) -> Option<String> {
@@ -441,13 +466,17 @@ fn shares(document: &Document, group: usize, measure: Option<&'static str>) -> O
     });
     let shares: Vec<(&str, f64)> = shares.collect();
     let (first, rest) = shares.split_first()?;
-    if shares.iter().all(|(_, share)| *share == 0.0) {
+    // A share of which no digit is shown is none.
+    let none = |share: f64| share < 0.0005;
+    if shares.iter().all(|(_, share)| none(*share)) {
         return None;
     }
     let shown = |(name, share): &(&str, f64)| format!("{name} {:.1} %", 100.0 * share);
     if document.recommended.is_some() {
         let named = shares.iter().filter(|(name, _)| in_answer(document, name));
-        return Some(named.map(shown).collect::<Vec<_>>().join(", "));
+        let named: Vec<&(&str, f64)> = named.collect();
+        let any = named.iter().any(|(_, share)| !none(*share));
+        return any.then(|| named.into_iter().map(shown).collect::<Vec<_>>().join(", "));
     }
     let fewest = rest.iter().min_by(|one, other| one.1.total_cmp(&other.1));
     Some(match fewest.filter(|(_, share)| *share < first.1) {

@@ -2,14 +2,14 @@
 //!
 //! The terminal and the report both take their texts from here, so that they cannot say different things of one result.
 
+pub use super::felt::felt;
 use super::numbers::{dash, small_percent};
 pub use super::numbers::{interval, percent, rate, seconds, signed};
-use crate::metrics::GroupMetric;
 use crate::result::{
     Comparison, Document, Group, GroupVersus, Instruction, Jittered, Ratio, Recommended, SensitivityPoint,
     Variant, Versus,
 };
-use fleetfoot_sim::spec::{Facts, Losses, TrafficKind};
+use fleetfoot_sim::spec::{Facts, TrafficKind};
 use std::collections::BTreeMap;
 
 /// Headings of the table, in the order of the cells of a row after the variant.
@@ -267,45 +267,6 @@ pub fn group(group: &Group, runs: u64) -> String {
         None => detail,
     };
     format!("{} ({}{waits}): {detail}", group.name, group.kind)
-}
-
-/// What users of a group feel beside its times: rounds, late frames, delay, loss.
-pub fn felt(group: &Group) -> Option<String> {
-    let share = |metric| group.more(metric).map(|share| 100.0 * share.mean);
-    let mut parts = Vec::new();
-    let kind = TrafficKind::by_name(&group.kind);
-    if let (Some(TrafficKind::Cbr), Some(delay)) = (kind, &group.delivery_latency_s) {
-        let (mean, p99) = (seconds(delay.mean), seconds(delay.p99));
-        parts.push(format!("one-way delay mean {mean}, p99 {p99}"));
-    }
-    if let Some(rounds) = group.more(GroupMetric::Round) {
-        let (mean, p99) = (seconds(rounds.mean), seconds(rounds.p99));
-        parts.push(format!("a round, until the last is done, mean {mean}, p99 {p99}"));
-    }
-    let counted = group.more(GroupMetric::UntilNext).zip(group.fct_s.as_ref());
-    if let Some((counted, _)) = counted.filter(|(counted, came)| counted.mean >= TOLD_APART * came.mean) {
-        let lost = match kind.map(TrafficKind::facts) {
-            Some(facts) if facts.losses == Losses::Flows => "those without an answer",
-            _ => "lost frames",
-        };
-        let (mean, p99) = (seconds(counted.mean), seconds(counted.p99));
-        parts.push(format!(
-            "with {lost}, which count until the next one came, mean {mean}, p99 {p99}"
-        ));
-    }
-    if let Some(late) = share(GroupMetric::LateOrLost) {
-        parts.push(format!("{late:.1} % of the frames late or lost"));
-    }
-    if let Some(lost) = share(GroupMetric::LostShare) {
-        parts.push(format!("{lost:.2} % of the datagrams lost"));
-    }
-    let measures = kind.map_or(&[][..], |kind| kind.facts().measures);
-    for measure in measures {
-        if let Some(found) = group.more.get(measure.name) {
-            parts.push(format!("{} mean {:.3}", measure.name, found.mean));
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Where packets wait: every queue that stands, or the busiest.
@@ -583,9 +544,6 @@ pub fn headline(answer: &str) -> (&str, &str) {
         None => (answer, ""),
     }
 }
-
-/// Mean times with and without what was lost are both given where they differ by this factor: below it they read as the same.
-const TOLD_APART: f64 = 1.05;
 
 #[cfg(test)]
 mod tests {
