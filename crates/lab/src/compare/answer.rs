@@ -7,8 +7,10 @@ use super::turn_on::{self, Missing};
 use super::{Plan, words};
 use crate::mechanisms::Effort;
 use crate::result::{Document, Recommended, SensitivityPoint, Variant, Versus};
+use equals::equals;
 use nothing::{not_near, nothing, same_seeds, starving};
 
+mod equals;
 mod nothing;
 #[cfg(test)]
 mod tests;
@@ -227,7 +229,12 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     if missing(plan, &done.name).is_none() && advised.is_some_and(|index| turn_on::follows(plan, index)) {
         text.push_str(FOLLOWS);
     }
-    text.push_str(&equals(recommended, variants, plan.choice().search.is_some()));
+    text.push_str(&equals(
+        recommended,
+        done,
+        variants,
+        plan.choice().search.is_some(),
+    ));
     if let Some(jittered) = &document.jittered
         && !jittered.holds
     {
@@ -491,49 +498,6 @@ fn place_words(recommended: &Recommended) -> String {
     words
 }
 
-/// Who is equal to it; of those that save and harm otherwise, how much.
-fn equals(recommended: &Recommended, variants: &[Variant], searched: bool) -> String {
-    let versus = |name: &str| variants.iter().find(|other| other.name == name)?.versus.as_ref();
-    let harm = |versus: &Versus| versus.harm.map_or(0.0, |harm| harm.value);
-    let own = versus(&recommended.variant);
-    let differs = |name: &str| {
-        own.zip(versus(name))
-            .is_some_and(|(own, other)| (harm(own) - harm(other)).abs() >= ANOTHER_TRADE)
-    };
-    let said = |name: &String| match versus(name).filter(|_| differs(name)) {
-        Some(other) => format!(
-            "{name} (saves {} and harms by {})",
-            super::amounts::saved(other.win.unwrap_or(0.0)),
-            super::amounts::saved(harm(other))
-        ),
-        None => name.clone(),
-    };
-    let named = &recommended.equals[..recommended.equals.len().min(MOST_EQUALS)];
-    let how = match named.iter().any(|name| differs(name)) {
-        true => "Equal within error in time saved less harm",
-        false => "Equal within error",
-    };
-    let list = named.iter().map(said).collect::<Vec<_>>().join(", ");
-    let mut text = match recommended.equals.len() - named.len() {
-        0 if list.is_empty() && recommended.undecided > 0 => {
-            String::from(" Nothing else is known to be equal to it")
-        }
-        0 if list.is_empty() => String::from(" Nothing else is equal to it"),
-        0 => format!(" {how}: {list}"),
-        more => format!(
-            " {how}: {list} and {more} more (tier {} of the table)",
-            recommended.tier
-        ),
-    };
-    text.push_str(&format!(", {}", words::how_sure(recommended)));
-    text.push_str(if searched {
-        "; the search had other seeds, so chance did not choose it."
-    } else {
-        "."
-    });
-    text
-}
-
 /// The best variant that can be turned on, where the recommended one cannot.
 fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option<(Effort, String)> {
     let effort = |name: &str| {
@@ -559,9 +523,3 @@ fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option
 
 /// A 99th percentile that is longer by so much is mentioned.
 const MUCH_LONGER: f64 = 0.1;
-
-/// Equals whose harm differs by so much from that of the recommended variant are another trade of time against harm.
-const ANOTHER_TRADE: f64 = 0.05;
-
-/// So many equals are named.
-const MOST_EQUALS: usize = 6;
