@@ -10,6 +10,7 @@ mod felt;
 pub(crate) mod groups;
 mod harm;
 mod ladder;
+mod long_path;
 mod losses;
 mod notes;
 pub(crate) mod numbers;

@@ -123,7 +123,7 @@ impl Plan {
     fn add_part(&mut self, whole: usize, part: Part) {
         let whole = &self.variants[whole];
         let (name, mechanisms, tuned) = (whole.name.clone(), whole.mechanisms.clone(), whole.tuned.clone());
-        self.add(&mechanisms, tuned.as_ref(), Some((&name, part)));
+        self.add(&mechanisms, &tuned, Some((&name, part)));
     }
 
     /// The switches of `set` for the groups whose data is sent from this side.

@@ -52,8 +52,8 @@ pub struct Planned {
     pub places: Vec<usize>,
     /// The senders it changes.
     pub senders: Option<Senders>,
-    /// A parameter of the queues it changes with another value than the mechanisms', in a search.
-    pub tuned: Option<(&'static str, toml::Value)>,
+    /// Parameters of the queues it changes with another value than the mechanisms': in a search, and on long paths ([`super::long_path`]).
+    pub tuned: Vec<(&'static str, toml::Value)>,
     /// Name of the variant of which it is a part: the same mechanism at some of its places only, or on one side only.
     pub part_of: Option<String>,
 }
@@ -68,7 +68,7 @@ impl Planned {
             mechanisms: Vec::new(),
             places: Vec::new(),
             senders: None,
-            tuned: None,
+            tuned: Vec::new(),
             part_of: None,
         }
     }
@@ -102,8 +102,8 @@ pub struct Candidate {
     pub variant: Option<String>,
     /// The mechanisms, all together.
     pub mechanisms: Vec<&'static str>,
-    /// A parameter of the queue with another value than the mechanism's own.
-    pub tuned: Option<(&'static str, toml::Value)>,
+    /// Parameters of the queue with another value than the mechanism's own.
+    pub tuned: Vec<(&'static str, toml::Value)>,
 }
 
 impl Plan {
@@ -363,7 +363,7 @@ impl Plan {
             for one in wanted {
                 match one {
                     Wanted::Variant(index) => self.add_variant(index)?,
-                    Wanted::Mechanisms(parts) => self.add(&parts, None, None),
+                    Wanted::Mechanisms(parts) => self.add(&parts, &[], None),
                 }
             }
             return Ok(());
@@ -373,13 +373,14 @@ impl Plan {
         }
         if named.is_empty() {
             for mechanism in mechanisms::ENTRIES {
-                self.add(&[mechanism], None, None);
+                self.add(&[mechanism], &[], None);
             }
+            self.add_for_long_paths();
         }
         if self.choice.pairs {
             for (first, second) in mechanisms::PAIRS {
                 if let (Some(first), Some(second)) = (mechanisms::find(first), mechanisms::find(second)) {
-                    self.add(&[first, second], None, None);
+                    self.add(&[first, second], &[], None);
                 }
             }
         }
@@ -394,21 +395,24 @@ impl Plan {
         }
         let names = candidate.mechanisms.iter();
         let parts: Vec<&'static Mechanism> = names.filter_map(|name| mechanisms::find(name)).collect();
-        self.add(&parts, candidate.tuned.as_ref(), None);
+        self.add(&parts, &candidate.tuned, None);
         Ok(())
     }
 
-    /// `tuned` is a parameter of the queues that the mechanisms change, with its value.
+    /// `tuned` are parameters of the queues that the mechanisms change, with their values.
     pub(super) fn add(
         &mut self,
         parts: &[&'static Mechanism],
-        tuned: Option<&(&'static str, toml::Value)>,
+        tuned: &[(&'static str, toml::Value)],
         part: Option<(&str, Part)>,
     ) {
         let mut name = parts.iter().map(|part| part.name).collect::<Vec<_>>().join(" + ");
-        if let Some((key, value)) = tuned {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            name = format!("{name} ({key} = {value})");
+        if !tuned.is_empty() {
+            let values = tuned.iter().map(|(key, value)| {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                format!("{key} = {value}")
+            });
+            name = format!("{name} ({})", values.collect::<Vec<_>>().join(", "));
         }
         if let Some((_, part)) = &part {
             name = part.name(&name, self);
@@ -421,21 +425,22 @@ impl Plan {
         let set = parts.iter().fold(Setting::none(), |set, part| {
             set.and(&part.setting(&self.described, &site))
         });
-        let set = match tuned {
-            Some((key, value)) => site.with(set, key, value),
-            None => set,
-        };
+        let set = tuned
+            .iter()
+            .fold(set, |set, (key, value)| site.with(set, key, value));
         let set = match &part {
             Some((_, Part::Side(side))) => self.on_side(&set, *side),
             _ => set,
         };
         let whole = part.map(|(whole, _)| whole.to_owned());
-        let alone = parts.len() == 1 && tuned.is_none();
+        let alone = parts.len() == 1 && tuned.is_empty();
         let mut applied = None;
         for one in parts.iter().filter(|_| whole.is_none()) {
             match one.apply(&self.scenario, &self.described, &site) {
                 // What it becomes by itself is what is wanted.
                 Ok(resolved) => applied = Some(resolved).filter(|_| alone),
+                // With another value it may change something where by itself it does not.
+                Err(_) if !tuned.is_empty() && one.missing(&self.described).is_none() => {}
                 Err(reason) => {
                     let reason = if parts.len() == 1 {
                         reason
@@ -452,7 +457,7 @@ impl Plan {
             Ok(resolved) => {
                 let mut planned = self.planned(name, set, resolved, parts.to_vec());
                 planned.part_of = whole;
-                planned.tuned = tuned.cloned();
+                planned.tuned = tuned.to_vec();
                 self.variants.push(planned);
             }
             // A part that changes nothing says nothing: the whole is the other part.
@@ -475,7 +480,7 @@ impl Plan {
             places: place::changed(&self.described, &resolved, &self.places),
             senders: senders(&self.described, &resolved),
             part_of: None,
-            tuned: None,
+            tuned: Vec::new(),
             name,
             set,
             resolved,

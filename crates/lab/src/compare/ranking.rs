@@ -260,15 +260,15 @@ fn is_part(plan: &Plan, one: usize, whole: usize) -> bool {
         .mechanisms
         .iter()
         .all(|part| whole.mechanisms.iter().any(|own| own.name == part.name));
-    let fewer = one.mechanisms.len() < whole.mechanisms.len() || whole.tuned.is_some();
-    !one.mechanisms.is_empty() && one.tuned.is_none() && contained && fewer
+    let fewer = one.mechanisms.len() < whole.mechanisms.len() || !whole.tuned.is_empty();
+    !one.mechanisms.is_empty() && one.tuned.is_empty() && contained && fewer
 }
 
 /// How hard the variant is to turn on, parts that only Fleetfoot has last; then how much there is to change.
 fn effort(plan: &Plan, index: usize) -> (u8, usize) {
     let planned = &plan.variants[index];
     let hardest = planned.mechanisms.iter().map(|mechanism| mechanism.effort as u8);
-    let changes = planned.mechanisms.len() + usize::from(planned.tuned.is_some());
+    let changes = planned.mechanisms.len() + usize::from(!planned.tuned.is_empty());
     (hardest.max().unwrap_or(u8::MAX), changes)
 }
 

@@ -281,8 +281,8 @@ impl Search<'_> {
             let mut parts = alone.iter().filter(|(_, name)| mechanisms.contains(name));
             let worth = parts.all(|(own, _)| *net >= own + WORTHWHILE);
             // Of the values of one mechanism the best is enough.
-            let again = tried.candidate.tuned.is_some() && tuned.contains(mechanisms);
-            if worth && tried.candidate.tuned.is_some() {
+            let again = !tried.candidate.tuned.is_empty() && tuned.contains(mechanisms);
+            if worth && !tried.candidate.tuned.is_empty() {
                 tuned.push(mechanisms.clone());
             }
             worth && !again

@@ -2,6 +2,7 @@
 //! the parameters of each queue mechanism halved and doubled, one at a time.
 
 use super::Plan;
+use super::long_path;
 use super::plan::{Candidate, Planned};
 use crate::mechanisms::{self, Effort, Mechanism};
 use crate::scenario::Scenario;
@@ -47,12 +48,12 @@ pub fn candidates(scenario: &Scenario, wish: Wish) -> Vec<Candidate> {
     let alone = |names: Vec<&'static str>| Candidate {
         variant: None,
         mechanisms: names,
-        tuned: None,
+        tuned: Vec::new(),
     };
     let of_file = scenario.variants().iter().map(|variant| Candidate {
         variant: Some(variant.name.clone()),
         mechanisms: Vec::new(),
-        tuned: None,
+        tuned: Vec::new(),
     });
     let single = mechanisms::ENTRIES
         .iter()
@@ -76,7 +77,7 @@ pub(super) fn joined(sender: &'static str, queue: &'static str) -> Candidate {
     Candidate {
         variant: None,
         mechanisms: vec![sender, queue],
-        tuned: None,
+        tuned: Vec::new(),
     }
 }
 
@@ -89,8 +90,8 @@ pub(super) fn is_registered(one: &str, other: &str) -> bool {
 
 /// The mechanism that a candidate is, if it is one alone as it is registered.
 pub(super) fn single(candidate: &Candidate) -> Option<&'static Mechanism> {
-    match (candidate.mechanisms.as_slice(), &candidate.tuned) {
-        ([one], None) => mechanisms::find(one),
+    match (candidate.mechanisms.as_slice(), candidate.tuned.as_slice()) {
+        ([one], []) => mechanisms::find(one),
         _ => None,
     }
 }
@@ -100,7 +101,8 @@ pub(super) fn changes_only(mechanism: &Mechanism, queues: bool) -> bool {
     mechanism.changes_queues() == queues && mechanism.changes_senders() != queues
 }
 
-/// A single mechanism with one parameter of its queue halved or doubled: as many candidates as its range has room for.
+/// A single mechanism with one parameter of its queue halved or doubled: as many candidates as its range has room for; and on a long path
+/// with the interval that suits it.
 pub(super) fn tuned(plan: &Plan, planned: &Planned) -> Vec<Candidate> {
     let [mechanism] = planned.mechanisms.as_slice() else {
         return Vec::new();
@@ -109,20 +111,26 @@ pub(super) fn tuned(plan: &Plan, planned: &Planned) -> Vec<Candidate> {
         .places
         .first()
         .and_then(|&place| plan.places[place].links.first());
-    let Some(&link) = link.filter(|_| planned.tuned.is_none()) else {
+    let Some(&link) = link.filter(|_| planned.tuned.is_empty()) else {
         return Vec::new();
     };
     let values = &planned.resolved.spec.links[link].queue_values;
     let parameters = values.table().iter();
+    let for_path = long_path::values(&plan.described, values).map(|tuned| Candidate {
+        variant: None,
+        mechanisms: vec![mechanism.name],
+        tuned,
+    });
     parameters
         .flat_map(|parameter| {
             let changed = near(parameter, values.value(parameter.name)).into_iter();
             changed.map(|value| Candidate {
                 variant: None,
                 mechanisms: vec![mechanism.name],
-                tuned: Some((parameter.name, value)),
+                tuned: vec![(parameter.name, value)],
             })
         })
+        .chain(for_path)
         .collect()
 }
 

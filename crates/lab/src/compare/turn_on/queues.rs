@@ -2,6 +2,7 @@
 
 mod turns;
 
+use super::super::long_path;
 use super::line::tc_rate;
 use fleetfoot_core::parameter::Value;
 use fleetfoot_core::queue::Limit;
@@ -339,6 +340,21 @@ impl<'a> Queue<'a> {
         }
     }
 
+    /// Why the interval is not the default, where a long path wants another.
+    pub(super) fn long_interval(&self) -> String {
+        match (self.value("interval"), self.value("target")) {
+            (Some(Value::Duration(interval)), Some(Value::Duration(target)))
+                if interval.as_nanos() >= 2 * long_path::DEFAULT.as_nanos() =>
+            {
+                format!(
+                    " The interval of {interval} is about the longest round trip here and the target of {target} a small part of it, as RFC 8289 wants it (4.3, 4.4): with the default, {}, long transfers over such a path lose throughput.",
+                    long_path::DEFAULT
+                )
+            }
+            _ => String::new(),
+        }
+    }
+
     fn codel_times(&self, words: &mut Words) {
         self.duration(words, "target", "target", Duration::from_millis(5));
         self.duration(words, "interval", "interval", Duration::from_millis(100));
@@ -379,11 +395,15 @@ impl<'a> Queue<'a> {
             } else {
                 "packets are dropped one by one as soon as the wait stays too long, so that senders slow down before the queue grows"
             },
-            needs: String::from(if step.is_some() {
-                "Linux 4.2 or later, package iproute2."
-            } else {
-                "Linux 3.5 or later, package iproute2."
-            }),
+            needs: format!(
+                "{}{}",
+                if step.is_some() {
+                    "Linux 4.2 or later, package iproute2."
+                } else {
+                    "Linux 3.5 or later, package iproute2."
+                },
+                self.long_interval()
+            ),
             elsewhere: step
                 .unwrap_or_else(|| String::from("CoDel, PIE or another queue management by delay")),
             room: None,
@@ -406,7 +426,7 @@ impl<'a> Queue<'a> {
             nearest: None,
             stands_in: None,
             does: "each connection waits in a queue of its own: short and quiet ones go ahead of long transfers, and those are kept from piling up",
-            needs: String::from("Linux 3.5 or later, package iproute2."),
+            needs: format!("Linux 3.5 or later, package iproute2.{}", self.long_interval()),
             elsewhere: self.step().unwrap_or_else(|| {
                 String::from("FQ-CoDel or another flow queueing; failing that, queue management by delay")
             }),

@@ -42,7 +42,7 @@ impl Queue<'_> {
             nearest: None,
             stands_in: None,
             does: "computers get equal shares, and each connection waits in a queue of its own, so that short and quiet ones go ahead of long transfers",
-            needs: String::from(CAKE_NEEDS),
+            needs: format!("{CAKE_NEEDS}{}", self.long_interval()),
             elsewhere: String::from("fair queueing by host and flow"),
             room,
             fair: true,
