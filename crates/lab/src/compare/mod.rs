@@ -4,6 +4,7 @@
 mod amounts;
 mod answer;
 mod commanded;
+mod echo;
 pub mod exhaustive;
 mod fair;
 mod felt;

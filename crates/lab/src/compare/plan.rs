@@ -1,5 +1,6 @@
 //! What to run: the scenario as described and what it is compared with.
 
+use super::echo::Echo;
 use super::parts::Part;
 use super::place::{self, Place, contained, named};
 use super::senders::senders;
@@ -34,6 +35,8 @@ pub struct Plan {
     pub asked: bool,
     /// Whether links that are no bottleneck get no intervals: for a first look, which does not show them.
     pub brief: bool,
+    /// What pings would show of what is recommended, as far as that was measured.
+    pub(super) echoes: Vec<Echo>,
     choice: Choice,
 }
 
@@ -120,6 +123,7 @@ impl Plan {
             chosen: Vec::new(),
             asked: false,
             brief: false,
+            echoes: Vec::new(),
             choice: Choice::default(),
         }
     }
@@ -288,6 +292,7 @@ impl Plan {
             chosen,
             asked,
             brief: false,
+            echoes: Vec::new(),
             choice: choice.clone(),
             described,
             scenario,

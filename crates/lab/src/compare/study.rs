@@ -66,8 +66,13 @@ impl FromStr for Budget {
         crate::scenario::duration(text)
             .map(|time| Budget::Time(std::time::Duration::from_nanos(time.as_nanos())))
             .ok_or_else(|| {
-                String::from(
-                    "a number of runs (\"500\") or a time with its unit (\"2 min\", \"90 s\") is wanted",
+                let minutes = text.trim().strip_suffix('m').map(str::trim);
+                let minutes = minutes.filter(|number| number.parse::<f64>().is_ok());
+                let meant = minutes.map_or_else(String::new, |number| {
+                    format!("; m alone is no unit here: \"{number} min\" are minutes")
+                });
+                format!(
+                    "a number of runs (\"500\") or a time with its unit (\"2 min\", \"90 s\"; units: ms, s, min, h) is wanted{meant}"
                 )
             })
     }
@@ -199,6 +204,10 @@ pub(super) fn decide(
         let may = || left.for_step("the recommended setting at the rate of its command");
         comparison.document.as_commanded =
             super::commanded::at_command(&plan, &comparison, &mut total, may, run)?;
+    }
+    if !total.interrupted {
+        let may = || left.for_step("what a ping meets, before and after");
+        super::echo::measure(&mut plan, &mut comparison, &mut total, may, run)?;
     }
     comparison.document.interrupted = total.interrupted;
     super::conclude(&plan, &rows, &total, &mut comparison);
@@ -560,6 +569,20 @@ const MOST_RIVALS: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::{Budget, Instant, Left};
+
+    #[test]
+    fn a_budget_names_the_units_it_can_have_and_what_m_may_mean() {
+        assert_eq!("500".parse(), Ok(Budget::Runs(500)));
+        assert_eq!(
+            "2 min".parse(),
+            Ok(Budget::Time(std::time::Duration::from_secs(120)))
+        );
+        let message = "2m".parse::<Budget>().expect_err("no unit is called m");
+        assert!(
+            message.contains("units: ms, s, min, h") && message.ends_with("\"2 min\" are minutes"),
+            "{message}"
+        );
+    }
 
     #[test]
     fn no_step_begins_after_a_budget_of_time_and_what_is_left_out_is_noted() {

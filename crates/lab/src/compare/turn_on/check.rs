@@ -9,9 +9,10 @@ use fleetfoot_sim::spec::Traffic;
 
 /// A ping under load: the base RTT and what waits at both directions of the link, before and after.
 ///
-/// Where the scenario has pings, their times are the values. Else they are the waits of all packets; with `fair` queues a ping
-/// does not stand behind others' packets, so what packets wait on average is the most it waits. Where a shaper follows a rate that
-/// varies (`promised` is false), only what was before is said.
+/// Where the scenario has pings, their times are the values; else those of echo requests that were measured beside the traffic (`super::super::echo`).
+/// Of a variant for which neither is there, the waits of all packets give a coarse value: with `fair` queues a ping does not stand behind
+/// others' packets, so what packets wait on average is the most it waits. Where a shaper follows a rate that varies (`promised` is false), only
+/// what was before is said.
 pub(super) fn ping(
     plan: &Plan,
     place: &Place,
@@ -37,10 +38,17 @@ pub(super) fn ping(
     } else {
         ""
     };
+    let measured = plan
+        .echo(&baseline.name, &place.link)
+        .zip(plan.echo(&variant.name, &place.link));
     if !promised {
-        let before = match pings(plan, variant, baseline) {
-            Some((_, before, _)) => seconds(before.mean),
-            None => format!("{}{together}", seconds(base + waits(plan, place, baseline)?.mean)),
+        let before = match (pings(plan, variant, baseline), measured) {
+            (Some((_, before, _)), _) => seconds(before.mean),
+            (None, Some((before, _))) => seconds(before.mean),
+            (None, None) => format!(
+                "{}{together}{COARSE}",
+                seconds(base + waits(plan, place, baseline)?.mean)
+            ),
         };
         return Some(format!(
             "{} Average before: about {before}. {UNPROMISED}",
@@ -50,6 +58,15 @@ pub(super) fn ping(
     if let Some((name, before, after)) = pings(plan, variant, baseline) {
         return Some(format!(
             "{} Average before: about {}; afterwards: about {}, 99 of 100 below {}, as {name} saw in the simulation.",
+            order(base),
+            seconds(before.mean),
+            seconds(after.mean),
+            seconds(after.p99),
+        ));
+    }
+    if let Some((before, after)) = measured {
+        return Some(format!(
+            "{} Average before: about {}; afterwards: about {}, 99 of 100 below {}, as pings beside this traffic saw in the simulation.",
             order(base),
             seconds(before.mean),
             seconds(after.mean),
@@ -72,7 +89,7 @@ pub(super) fn ping(
         )
     };
     Some(format!(
-        "{} Average before: about {}; afterwards: {afterwards}{together}.",
+        "{} Average before: about {}; afterwards: {afterwards}{together}{COARSE}.",
         order(base),
         seconds(base + before.mean),
     ))
@@ -131,6 +148,10 @@ pub(super) fn transfers(variant: &Variant, baseline: &Variant, promised: bool) -
 
 /// What is said in place of figures for afterwards.
 const UNPROMISED: &str = "How much less it is afterwards depends on how soon the shaper follows the line, which was not simulated.";
+
+/// What is said of values that are no ping's.
+const COARSE: &str =
+    " (from the waits of the traffic's packets: a ping comes at other times, and often waits less)";
 
 /// An upper bound of the waits afterwards that is more than this share of those before is not worth reporting.
 const USEFUL: f64 = 0.5;
