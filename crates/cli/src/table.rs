@@ -1,6 +1,7 @@
 //! A single run as text.
 
 use crate::layout::{align, fit, new_table, wrapped};
+use fleetfoot_lab::compare::early;
 use fleetfoot_lab::compare::words::{felt, rate, seconds};
 use fleetfoot_lab::result::{Comparison, Group, Summary};
 use fleetfoot_sim::spec::{Facts, TrafficKind};
@@ -62,7 +63,9 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
         }
     }
 
-    if let Some(meaning) = goodput(&variant.groups) {
+    let measured_s = comparison.duration_s - comparison.warmup_s;
+    let early = early(variant, &comparison.bottleneck, measured_s);
+    for meaning in goodput(&variant.groups).into_iter().chain(early) {
         line(&mut text, &wrapped(&meaning, width, "  "));
     }
 

@@ -196,7 +196,8 @@ pub struct Group {
     /// From first transmission to acknowledgment: mean per flow.
     pub ack_latency_s: Option<Summary>,
     /// Kinds `transfer`, `incast`, `closed-loop` and `flows`: payload bits of a finished transfer by its FCT. Other kinds: per
-    /// connection over [warmup, duration), its pauses included.
+    /// connection over [warmup, duration), its pauses included; bytes count when they arrive in order, those too that had waited for a lost
+    /// packet since before `warmup`, so it can be a few per cent more than the line carried.
     pub goodput_bps: Option<Summary>,
     /// FCT by transfer size; classes that no variant filled are left out.
     pub by_size: Vec<SizeClass>,

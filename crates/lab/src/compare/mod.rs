@@ -4,6 +4,7 @@
 mod amounts;
 mod answer;
 mod commanded;
+mod early;
 mod echo;
 pub mod exhaustive;
 mod fair;
@@ -34,6 +35,7 @@ pub mod turn_on;
 mod unknown;
 pub mod words;
 
+pub use early::early;
 pub use groups::json;
 pub use plan::{Candidate, Choice, Plan, Planned};
 pub use unknown::{nearest, unknown_variant};

@@ -76,6 +76,14 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             first_of(&untouched)
         ));
     }
+    let measured_s = (plan.described.run.duration - plan.described.run.warmup).as_secs_f64();
+    let bottleneck = &plan.described.run.bottleneck;
+    let early = document
+        .variants
+        .iter()
+        .filter(|variant| in_answer(document, &variant.name))
+        .find_map(|variant| Some((variant, super::early(variant, bottleneck, measured_s)?)));
+    notes.extend(early.map(|(variant, said)| format!("{}: {said}", variant.name)));
     notes.extend(dsl_without_framing(plan));
     notes.extend(red_that_drops(plan));
     if several && !plan.standing.is_empty() && standing.is_empty() {
