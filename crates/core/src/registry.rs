@@ -118,7 +118,7 @@ impl<Any, Context> Copy for Plugin<Any, Context> {}
 /// Makes the enum `$any` over the listed types and exports them: it delegates every method of its trait, `$any::ENTRIES`, and
 /// `$any::build(name, values, context)`. Each listed type has `PARAMETERS` and `new(&Values, &Context)`.
 ///
-/// The list is the only place that names a mechanism: programs, documents and tests read it. After it each method of the
+/// What is `boxed` is large, and would make all others as large. The list is the only place that names a mechanism: programs, documents and tests read it. After it each method of the
 /// trait stands once: first the short steps for what happens with nearly every packet (`fast`: always inlined, and not taken
 /// by code from outside the tree, since the call would cost what the step saves), then others that change the
 /// implementation (`mut`), then those that do not (`ref`).
@@ -127,7 +127,7 @@ macro_rules! registry {
     (
         $(#[$meta:meta])*
         $any:ident for $trait:ident from $context:ty
-        { $($module:ident::$type:ident = $name:literal in $file:literal,)+ $(#[$foreign:meta] ..)? }
+        { $($module:ident::$type:ident = $name:literal in $file:literal $($boxed:ident)?,)+ $(#[$foreign:meta] ..)? }
         fast { $($fast_methods:tt)* }
         mut { $($mut_methods:tt)* }
         ref { $($ref_methods:tt)* }
@@ -136,7 +136,7 @@ macro_rules! registry {
 
         $(#[$meta])*
         pub enum $any {
-            $(#[doc = concat!("`", $name, "`")] $type($type),)+
+            $(#[doc = concat!("`", $name, "`")] $type($crate::registry!(@held $type $($boxed)?)),)+
             /// Code from outside the tree.
             $(#[$foreign])?
             Custom(alloc::boxed::Box<dyn $trait + Send>),
@@ -182,7 +182,7 @@ macro_rules! registry {
             /// The implementation registered as `name`, or `None`. `values` must be of that entry's table.
             pub fn build(name: &str, values: &$crate::parameter::Values, context: &$context) -> Option<Self> {
                 match name {
-                    $($name => Some($any::$type(<$type>::new(values, context))),)+
+                    $($name => Some($any::$type(<$type>::new(values, context).into())),)+
                     _ => None,
                 }
             }
@@ -202,6 +202,8 @@ macro_rules! registry {
             $crate::registry!(@ref $any [$($type)+] $($ref_methods)*);
         }
     };
+    (@held $type:ident) => { $type };
+    (@held $type:ident boxed) => { alloc::boxed::Box<$type> };
     (@fast $any:ident $list:tt
         $(fn $method:ident(&mut $this:ident)($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         $(

@@ -448,12 +448,12 @@ registry! {
     AnyController for CongestionController from Config {
         reno::Reno = "reno" in "reno.rs",
         cubic::Cubic = "cubic" in "cubic.rs",
-        dctcp::Dctcp = "dctcp" in "dctcp.rs",
-        prague::Prague = "prague" in "prague.rs",
+        dctcp::Dctcp = "dctcp" in "dctcp.rs" boxed,
+        prague::Prague = "prague" in "prague.rs" boxed,
         cdg::Cdg = "cdg" in "cdg.rs",
         cdg_freebsd::CdgFreeBsd = "cdg-freebsd" in "cdg_freebsd.rs",
-        vegas::Vegas = "vegas" in "vegas.rs",
-        westwood::Westwood = "westwood" in "westwood.rs",
+        vegas::Vegas = "vegas" in "vegas.rs" boxed,
+        westwood::Westwood = "westwood" in "westwood.rs" boxed,
         bbr::Bbr = "bbr" in "bbr.rs",
         bbr3::Bbr3 = "bbr3" in "bbr3.rs",
         #[serde(skip)] ..

@@ -305,7 +305,9 @@ impl Records {
     #[inline(never)]
     fn grow(&mut self, record: Record) {
         let len = self.slots.len();
-        self.slots.resize((2 * len).max(LEAST), record);
+        let room = (2 * len).max(LEAST);
+        self.slots.reserve_exact(room - len);
+        self.slots.resize(room, record);
         if len == 0 {
             return;
         }
@@ -338,15 +340,15 @@ impl IndexMut<usize> for Records {
     }
 }
 
-/// The least room that is made.
-const LEAST: usize = 4;
+/// The least room that is made: many ends send nothing but a FIN.
+const LEAST: usize = 1;
 
 /// So much room is kept when all records are forgotten.
 const MOST_KEPT: usize = 8;
 
 #[cfg(test)]
 mod tests {
-    use super::{Records, Stored};
+    use super::{LEAST, Records, Stored};
     use crate::rng::Rng;
     use crate::tcp::ack::records::Record;
     use crate::time::Instant;
@@ -419,7 +421,8 @@ mod tests {
             if round % 50 == 0 {
                 records.tighten();
                 assert!(
-                    records.capacity() <= (4 * deque.len()).next_power_of_two().max(4) || deque.is_empty()
+                    records.capacity() <= (4 * deque.len()).next_power_of_two().max(LEAST)
+                        || deque.is_empty()
                 );
                 let held: Vec<u64> = records.iter().map(|record| record.seq).collect();
                 assert!(held.iter().eq(deque.iter()));

@@ -34,13 +34,16 @@ pub(in crate::tcp) struct Rtt {
     round_peak: u32,
     /// Whether there was a sample (a sample may be zero).
     sampled: bool,
+    /// Whether `kernel` is worked out.
+    #[serde(skip)]
+    in_kernel: bool,
     /// What Linux's estimator needs of `srtt`, `rttvar` and the configuration, in its units.
     #[serde(skip)]
-    kernel: Option<Kernel>,
+    kernel: Kernel,
 }
 
 /// SRTT, the deviation and the least variation as Linux has them: a sample divides none of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Kernel {
     /// SRTT in eighths of a microsecond (`srtt_us`).
     srtt: i64,
@@ -61,7 +64,8 @@ impl Rtt {
             peak: 0,
             round_peak: 0,
             sampled: false,
-            kernel: None,
+            in_kernel: false,
+            kernel: Kernel::default(),
         }
     }
 
@@ -93,7 +97,7 @@ impl Rtt {
             self.backoff = 0;
             return self.sample_linux(config, rtt, round_over);
         }
-        self.kernel = None;
+        self.in_kernel = false;
         if self.sampled && !config.tick.is_zero() {
             self.sample_ticks(config.tick.as_nanos(), rtt);
         } else if self.sampled {
@@ -118,7 +122,7 @@ impl Rtt {
         let sample = rtt.as_micros().min(LONGEST) as i64;
         if !self.sampled {
             let floor = variance_floor(config);
-            self.kernel = None;
+            self.in_kernel = false;
             self.sampled = true;
             self.srtt = eighths((sample * 8).max(1));
             self.rttvar = quarters(sample * 2);
@@ -126,9 +130,10 @@ impl Rtt {
             self.round_peak = self.peak;
             return self.update_base_linux(config, self.srtt.as_micros(), floor);
         }
-        let kernel = match self.kernel {
-            Some(kernel) => kernel,
-            None => self.in_kernel_units(config),
+        let kernel = if self.in_kernel {
+            self.kernel
+        } else {
+            self.in_kernel_units(config)
         };
         debug_assert_eq!(kernel, self.in_kernel_units(config), "what is kept is still so");
         let Kernel { srtt, mdev, floor } = kernel;
@@ -142,7 +147,7 @@ impl Rtt {
         self.srtt = eighths(srtt);
         self.rttvar = quarters(mdev);
         let mdev = mdev.min(i64::from(u32::MAX)) as u32;
-        self.kernel = Some(Kernel { srtt, mdev, floor });
+        (self.in_kernel, self.kernel) = (true, Kernel { srtt, mdev, floor });
         self.round_peak = self.round_peak.max(mdev.saturating_sub(floor));
         self.peak = self.peak.max(self.round_peak);
         if round_over {
@@ -271,7 +276,7 @@ impl Rtt {
 
     /// RFC 4015 3.1 step 11: a timeout was spurious because the RTT had grown to `rtt`.
     pub(in crate::tcp) fn after_spurious_timeout(&mut self, config: &RtoConfig, rtt: Duration) {
-        self.kernel = None;
+        self.in_kernel = false;
         // Conservative: SRTT = max(SRTT, sample), RTTVAR = max(RTTVAR, sample / 2).
         self.srtt = self.srtt.max(rtt);
         self.rttvar = self.rttvar.max(Duration::from_nanos(rtt.as_nanos() / 2));

@@ -21,6 +21,7 @@ use crate::tcp::open::attempts::Attempts;
 use crate::tcp::send::offload::Wait;
 use crate::tcp::send::tempo::Tempo;
 use crate::tcp::send::thin::Thin;
+use crate::tcp::state::lazy::Lazy;
 use crate::tcp::state::timers::Timer;
 use crate::tcp::state::types::CaState;
 use crate::tcp::window::controller::Controller;
@@ -74,7 +75,7 @@ pub(in crate::tcp) struct Sender {
     pub(super) group_left: u8,
     /// When it surely waits for a longer group.
     #[serde(skip)]
-    pub(super) wait: Wait,
+    pub(super) wait: Lazy<Wait>,
     /// More will be written at once: a partial segment waits for the next write or acknowledgment.
     pub(super) more: bool,
     /// A partial segment waits until the cork is taken out.
@@ -131,7 +132,7 @@ impl Sender {
             cwr_pending: false,
             sws_override: false,
             group_left: 0,
-            wait: Wait::default(),
+            wait: Lazy::default(),
             more: false,
             corked: false,
             unpushed: false,

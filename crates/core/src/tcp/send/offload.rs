@@ -10,6 +10,7 @@
 use crate::tcp::Shared;
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::thin::Thin;
+use crate::tcp::state::lazy::Blank;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 
@@ -27,6 +28,19 @@ pub(in crate::tcp) struct Wait {
     srtt: Duration,
     /// Condition: the payload of a full segment is this, and its weight as well.
     mss: u32,
+}
+
+impl Blank for Wait {
+    fn blank() -> &'static Wait {
+        static BLANK: Wait = Wait {
+            room: 0,
+            window: 0,
+            offered: 0,
+            srtt: Duration::ZERO,
+            mss: 0,
+        };
+        &BLANK
+    }
 }
 
 impl Sender {
@@ -104,7 +118,7 @@ impl Sender {
     #[inline(always)]
     fn surely_waits(&self, shared: &Shared) -> bool {
         let (window, in_flight) = self.window_and_in_flight::<true>(shared);
-        let (wait, free, edge) = (&self.wait, window.saturating_sub(in_flight), shared.peer.edge());
+        let (wait, free, edge) = (&*self.wait, window.saturating_sub(in_flight), shared.peer.edge());
         free < wait.room
             && free >= u64::from(shared.mss)
             && self.unsent() >= wait.room
@@ -127,7 +141,7 @@ impl Sender {
         let srtt = srtt + srtt.mul_div(1, 16);
         let worth = self.worth_at(shared, least, window, srtt, PACED_AFTER_SLOW_START);
         let share = offered.min(window / mss * mss) / WINDOW_DIVISOR;
-        self.wait = Wait {
+        *self.wait = Wait {
             room: (worth * mss).min(share).min(GROUP_BYTES),
             window,
             offered,
