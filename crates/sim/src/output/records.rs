@@ -1,4 +1,4 @@
-//! The flow records of a group while it runs: 48 bytes for a flow without losses that took at most four seconds, about 50 more for
+//! The flow records of a group while it runs: 40 bytes for a flow without losses that took at most four seconds, about 50 more for
 //! one with losses. What is left, as a stream of datagrams that is long, is kept as it is: it may change with each packet.
 
 use super::{FlowRecord, Tally};
@@ -18,7 +18,6 @@ enum Place {
         start: Instant,
         pair: u32,
         bytes: u32,
-        received: u32,
         /// From the start.
         completed: u32,
         /// From the start.
@@ -26,8 +25,11 @@ enum Place {
         min_rtt: u32,
         bytes_sent: u32,
         ack_latency_sum: u32,
-        ack_latency_count: u16,
         segments_sent: u16,
+        /// All bytes, or none.
+        received: bool,
+        /// All segments are in `ack_latency_sum`, or none.
+        acknowledged: bool,
     },
     /// With losses, as [`written`] makes it.
     Lossy(Box<[u8]>),
@@ -100,14 +102,14 @@ impl Place {
             start: record.start,
             pair: record.pair,
             bytes: record.bytes.get().try_into().ok()?,
-            received: record.received.get().try_into().ok()?,
             completed: shorter(record.completed, since_start)?,
             acked: shorter(record.acked, since_start)?,
             min_rtt: shorter(record.min_rtt, |time| Some(time.as_nanos()))?,
             bytes_sent: tally.bytes_sent.try_into().ok()?,
             ack_latency_sum: tally.ack_latency_sum.as_nanos().try_into().ok()?,
-            ack_latency_count: tally.ack_latency_count.try_into().ok()?,
             segments_sent: tally.segments_sent.try_into().ok()?,
+            received: all_or_none(record.received.get(), record.bytes.get())?,
+            acknowledged: all_or_none(u64::from(tally.ack_latency_count), u64::from(tally.segments_sent))?,
         })
     }
 
@@ -117,14 +119,14 @@ impl Place {
             start,
             pair,
             bytes,
-            received,
             completed,
             acked,
             min_rtt,
             bytes_sent,
             ack_latency_sum,
-            ack_latency_count,
             segments_sent,
+            received,
+            acknowledged,
         } = self
         else {
             return match self {
@@ -140,14 +142,14 @@ impl Place {
             start,
             completed: came(completed).map(|later| start + later),
             acked: came(acked).map(|later| start + later),
-            received: Bytes(u64::from(received)),
+            received: Bytes(if received { u64::from(bytes) } else { 0 }),
             min_rtt: came(min_rtt),
             ack_latency_sum: time(ack_latency_sum).as_secs_f64(),
             given_up: None,
             tally: Tally {
                 bytes_sent: u64::from(bytes_sent),
                 ack_latency_sum: time(ack_latency_sum),
-                ack_latency_count: u32::from(ack_latency_count),
+                ack_latency_count: if acknowledged { u32::from(segments_sent) } else { 0 },
                 segments_sent: u32::from(segments_sent),
                 with_losses: None,
             },
@@ -238,6 +240,11 @@ fn read(bytes: &[u8]) -> FlowRecord {
     }
 }
 
+/// Whether it is all there is and not nothing, if it is one of these.
+fn all_or_none(part: u64, all: u64) -> Option<bool> {
+    (part == 0 || part == all).then_some(part != 0)
+}
+
 /// A time in nanoseconds, `u32::MAX` for none, if it is less than that.
 fn shorter<T>(time: Option<T>, nanos: impl FnOnce(T) -> Option<u64>) -> Option<u32> {
     let Some(time) = time else {
@@ -280,7 +287,7 @@ impl Drop for Edited<'_> {
 /// After so many records their memory is given back when all are handed out.
 const GIVEN_BACK: usize = 1 << 16;
 
-const _: () = assert!(size_of::<Place>() == 48);
+const _: () = assert!(size_of::<Place>() == 40);
 
 #[cfg(test)]
 mod tests {
@@ -347,8 +354,19 @@ mod tests {
             timeouts: u32::MAX,
             ..Stats::default()
         });
+        let in_part = FlowRecord {
+            received: Bytes(1),
+            ..latest.clone()
+        };
+        let mut unacknowledged = latest.clone();
+        unacknowledged.add(&Stats::without_losses(
+            3_000,
+            3,
+            Duration::from_nanos(33_333_333),
+            2,
+        ));
         let short = [plain, latest, counted];
-        let long = [too_late, early, given_up, large];
+        let long = [too_late, early, given_up, large, in_part, unacknowledged];
         let with_losses = [lossy, lossier, lossy_and_large];
         assert!(
             short
