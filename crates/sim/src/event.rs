@@ -413,7 +413,7 @@ impl Heap {
         {
             self.sift_down(last);
         }
-        if self.keys.capacity() > MUCH_ROOM.max(8 * self.keys.len()) {
+        if self.keys.capacity() > MUCH_ROOM.max(4 * self.keys.len()) {
             self.keys.shrink_to(2 * self.keys.len());
         }
     }

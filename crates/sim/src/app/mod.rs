@@ -8,6 +8,7 @@
 
 use crate::endpoint::{Applications, Hosts};
 use crate::error::RunError;
+use crate::network::Slab;
 use crate::observe::Observer;
 use crate::output::GroupOutput;
 use crate::spec::Traffic;
@@ -311,6 +312,8 @@ impl<'a> Apps<'a> {
         // Before the records take their place.
         self.groups.clear();
         hosts.slots = Vec::new();
+        hosts.packets = Slab::new();
+        hosts.network.forget_events();
         let groups = std::mem::take(&mut hosts.groups).into_iter().zip(requests);
         groups
             .map(|(group, requests)| record::output(group, requests))

@@ -224,6 +224,12 @@ impl Network {
         read
     }
 
+    /// The run is over: gives back what events and packets on their way took.
+    pub(crate) fn forget_events(&mut self) {
+        self.calendar = None;
+        self.queue = EventQueue::new(self.links.len());
+    }
+
     /// By link, packets that are on their way over it.
     pub(crate) fn in_flight(&self) -> Vec<u64> {
         let mut counts: Vec<u64> = self.links.iter().map(|place| place.wire.len() as u64).collect();
