@@ -618,6 +618,43 @@ fn an_interrupt_keeps_the_finished_runs() {
     assert!(finished() < 200 && out.join("report.html").exists());
 }
 
+/// Ctrl-C goes to the whole group: the command may have ended of it before this program looks, and it is an interrupt all the same.
+#[test]
+fn an_interrupt_that_ends_the_command_ends_the_comparison() {
+    use std::os::unix::process::CommandExt;
+    if skips() {
+        return;
+    }
+    let folder = folder("interrupted-command");
+    let begun = folder.join("begun");
+    let child = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .args(["shell", "--compare", "drop-tail,codel", "--runs", "3"])
+        .args(["--far", "sleep 1000", "--", "sh", "-c", "touch $0; sleep 1000"])
+        .arg(&begun)
+        .process_group(0)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program was built");
+    let began = std::time::Instant::now();
+    while !begun.exists() && began.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // Stopped, it sees both at once.
+    let (program, group) = (child.id().to_string(), format!("-{}", child.id()));
+    for [signal, to] in [["-STOP", &program], ["-INT", &group], ["-CONT", &program]] {
+        let sent = Command::new("kill").args([signal, "--", to]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "{signal}");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(
+        text(&output.stderr).contains("Stopped before any run finished"),
+        "{output:?}"
+    );
+}
+
 #[test]
 fn bad_numbers_and_files_that_cannot_run_are_named() {
     if skips() {

@@ -85,7 +85,7 @@ impl Plan {
     }
 }
 
-const OUTSIDE: [Plan; 9] = [
+const OUTSIDE: [Plan; 10] = [
     Plan {
         id: "iproute2",
         name: "ip",
@@ -151,6 +151,13 @@ const OUTSIDE: [Plan; 9] = [
         required: false,
         advice: "Congestion controls in BPF need a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT, 5.6 or later, with its types.",
         check: struct_ops,
+    },
+    Plan {
+        id: "attach",
+        name: "fleetfoot attach",
+        required: false,
+        advice: "Build it with the feature `bpf`: cargo build --release --locked --features bpf -p fleetfoot-cli (Debian packages: clang libbpf-dev libelf-dev zlib1g-dev pkg-config make).",
+        check: attach,
     },
     Plan {
         id: "clang",
@@ -325,6 +332,13 @@ fn real_time() -> Result<String, Error> {
         return Ok("SCHED_FIFO is permitted".into());
     }
     Err(Error::new("SCHED_FIFO", io::ErrorKind::PermissionDenied).needing("CAP_SYS_NICE, or an rtprio limit"))
+}
+
+fn attach() -> Result<String, Error> {
+    match cfg!(feature = "bpf") {
+        true => Ok("built in".into()),
+        false => Err(Error::new("fleetfoot attach", io::Error::other("not built in"))),
+    }
 }
 
 fn struct_ops() -> Result<String, Error> {

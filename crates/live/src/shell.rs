@@ -172,7 +172,8 @@ impl Shell {
             Ok(Finished {
                 status: status?,
                 far,
-                interrupted,
+                // One that came with the end of the command, or while the link was taken down, concerns the caller all the more.
+                interrupted: interrupted | signals.have_come(),
                 wall,
                 directions,
                 missed,

@@ -66,6 +66,15 @@ impl Signals {
         poll(&mut wanted, PollTimeout::ZERO).is_ok_and(|count| count > 0)
     }
 
+    /// Takes those that have come; whether there were any.
+    pub(crate) fn have_come(&self) -> bool {
+        let mut any = false;
+        while self.next().is_some() {
+            any = true;
+        }
+        any
+    }
+
     /// The next signal that came, and whether a process sent it; one of the terminal goes to the command as well.
     pub(crate) fn next(&self) -> Option<(Signal, bool)> {
         loop {
@@ -85,7 +94,7 @@ impl AsFd for Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        while self.next().is_some() {}
+        self.have_come();
         let _ = self.before.thread_set_mask();
     }
 }

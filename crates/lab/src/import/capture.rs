@@ -339,7 +339,7 @@ impl<F: FnMut(Over)> Capture<F> {
             counts.missing += end.missing;
         }
         if connection.units.is_empty() {
-            match (connection.answered, connection.reset) {
+            match (connection.answered, connection.reset_by.is_some()) {
                 (true, _) => counts.silent += 1,
                 (false, true) => counts.refused += 1,
                 (false, false) => counts.unanswered += 1,
@@ -352,7 +352,7 @@ impl<F: FnMut(Over)> Capture<F> {
             self.sideless = (self.sideless.0 + 1, self.sideless.1 + said);
         }
         counts.open_before += u64::from(connection.opened_ns.is_none() && !connection.answered);
-        counts.reset += u64::from(connection.reset);
+        counts.reset += u64::from(connection.reset_by.is_some());
         counts.cut += u64::from(connection.units.cut);
         self.unheld += connection.unheld;
         let one_way = connection.ends.iter().any(|end| end.packets == 0);

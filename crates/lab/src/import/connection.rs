@@ -131,7 +131,8 @@ pub(super) struct Connection {
     pub(super) answered: bool,
     handshake: Handshake,
     closed: Option<(u64, u8)>,
-    pub(super) reset: bool,
+    /// The end that reset it first.
+    pub(super) reset_by: Option<usize>,
     /// Numbers of the hosts.
     pub(super) hosts: [u32; 2],
     /// Small segments that were sent while a small one was not acknowledged.
@@ -153,7 +154,7 @@ impl Connection {
             answered: false,
             handshake: Handshake::default(),
             closed: None,
-            reset: false,
+            reset_by: None,
             hosts,
             unheld: 0,
             back: Some(false),
@@ -167,7 +168,7 @@ impl Connection {
         let hidden = (self.ends[0].packets == 0) != (self.ends[1].packets == 0);
         let done = |end: &End| end.fin.is_some_and(|fin| end.acked >= fin);
         let ended = |end: &End| end.packets == 0 || end.fin.is_some();
-        self.reset
+        self.reset_by.is_some()
             || match hidden {
                 true => self.ends.iter().all(ended),
                 false => self.ends.iter().all(done),
@@ -203,7 +204,7 @@ impl Connection {
             self.on_ack(now_ns, side, tcp, late, &mut seen);
         }
         if tcp.has(RST) {
-            self.reset = true;
+            self.reset_by.get_or_insert(side);
             self.closed.get_or_insert((now_ns, side as u8));
             return seen;
         }

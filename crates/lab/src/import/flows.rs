@@ -65,7 +65,7 @@ pub enum Incomplete {
     NoData,
     /// Data that was sent had not arrived when the flow was last seen.
     DataMissing,
-    /// All data arrived, but the connection was aborted (RST) and neither end had closed it.
+    /// All data arrived, but one end aborted the connection (RST) before the other had closed it.
     Reset,
 }
 
@@ -391,15 +391,17 @@ impl Both {
             sent.retransmits = end.retransmitted;
             whole &= self.views[1 - who].ends[side].seen_bytes() >= end.next;
         }
-        let reset = self.views.iter().any(|view| view.reset);
-        let finished = self
+        // Who resets after the other end's FIN has heard all of it; before, the other end may have had more to say.
+        let is_closed = |side: usize| self.views.iter().any(|view| view.ends[side].fin.is_some());
+        let cut_off = self
             .views
             .iter()
-            .any(|view| view.ends.iter().any(|end| end.fin.is_some()));
+            .filter_map(|view| view.reset_by)
+            .any(|side| !is_closed(1 - side));
         let incomplete = match self.arrived_ns {
             None => Some(Incomplete::NoData),
             Some(_) if !whole => Some(Incomplete::DataMissing),
-            Some(_) if reset && !finished => Some(Incomplete::Reset),
+            Some(_) if cut_off => Some(Incomplete::Reset),
             Some(_) => None,
         };
         let opener = &self.views[self.command];

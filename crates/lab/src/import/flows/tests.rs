@@ -137,6 +137,33 @@ fn a_connection_that_is_cut_off_is_not_completed() {
         false,
     );
     assert_eq!(link.only().incomplete, Some(Incomplete::Reset));
+    // The reader closed, and answered what came after with a reset: the writer was not done.
+    let mut link = asked();
+    link.send(40 * MS, false, &segment(Flags::ACK, 5001, 1101, 1000), false);
+    link.send(
+        50 * MS,
+        true,
+        &segment(Flags::FIN.with(Flags::ACK), 1101, 6001, 0),
+        false,
+    );
+    link.send(60 * MS, false, &segment(Flags::ACK, 6001, 1102, 1000), false);
+    link.send(70 * MS, true, &segment(Flags::RST, 1102, 0, 0), false);
+    assert_eq!(link.only().incomplete, Some(Incomplete::Reset));
+    // After the writer's FIN a reset takes nothing away.
+    let mut link = asked();
+    link.send(
+        40 * MS,
+        false,
+        &segment(Flags::FIN.with(Flags::ACK), 5001, 1101, 1000),
+        false,
+    );
+    link.send(
+        60 * MS,
+        true,
+        &segment(Flags::RST.with(Flags::ACK), 1101, 6002, 0),
+        false,
+    );
+    assert_eq!(link.only().incomplete, None);
     let mut link = asked();
     link.send(40 * MS, false, &segment(Flags::ACK, 5001, 1101, 1000), true);
     let flow = link.only();
