@@ -37,6 +37,7 @@ mod measure;
 mod member;
 mod memory;
 mod namespace;
+mod netlink;
 mod offload;
 mod outlet;
 mod packet_socket;

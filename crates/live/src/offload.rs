@@ -197,14 +197,7 @@ fn ask(fd: &OwnedFd, interface: &str, command: u32, data: u32) -> io::Result<u32
 
 /// Asks by a structure of ethtool that begins with its command.
 fn request(fd: &OwnedFd, interface: &str, structure: *mut libc::c_char) -> io::Result<()> {
-    // SAFETY: zeros are a valid request.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if interface.len() >= request.ifr_name.len() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    for (slot, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-        *slot = byte as libc::c_char;
-    }
+    let mut request = request_for(interface).ok_or(io::ErrorKind::InvalidInput)?;
     request.ifr_ifru.ifru_data = structure;
     // SAFETY: the request names a live structure of the form that its command asks for.
     let done = unsafe { libc::ioctl(fd.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
@@ -212,6 +205,19 @@ fn request(fd: &OwnedFd, interface: &str, structure: *mut libc::c_char) -> io::R
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// A request about the interface `name`; `None` if no interface can have such a name.
+pub(crate) fn request_for(name: &str) -> Option<libc::ifreq> {
+    // SAFETY: zeros are a valid request.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return None;
+    }
+    for (slot, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *slot = byte as libc::c_char;
+    }
+    Some(request)
 }
 
 /// From linux/sockios.h.

@@ -1,15 +1,20 @@
 //! A TUN device.
 
+use crate::offload::{request_for, socket};
 use crate::{Clock, Error};
 use fleetfoot_core::time::Instant;
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use std::os::fd::{AsFd, BorrowedFd};
-use tun_rs::{DeviceBuilder, SyncDevice};
+use nix::unistd::{read, write};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
 
 /// A TUN device: whole IP packets, one per read and write, no header before them, no segmentation offload.
 pub struct Tun {
-    device: SyncDevice,
+    device: File,
 }
 
 impl Tun {
@@ -17,14 +22,15 @@ impl Tun {
     pub fn open(name: &str) -> Result<Tun, Error> {
         let fail =
             |cause| Error::new(format!("cannot make the TUN device {name}"), cause).needing("CAP_NET_ADMIN");
-        let device = DeviceBuilder::new().name(name).build_sync().map_err(fail)?;
-        device.set_nonblocking(true).map_err(fail)?;
+        let device = make(name).map_err(fail)?;
+        let control = socket()?;
+        set_up(&control, name).map_err(fail)?;
         Ok(Tun { device })
     }
 
     /// Gives a packet to the kernel.
     pub fn send(&self, packet: &[u8]) -> Result<(), Error> {
-        self.device.send(packet).map(|_| ()).map_err(|cause| {
+        write(&self.device, packet).map(|_| ()).map_err(|cause| {
             Error::new(
                 format!("the kernel refused a packet of {} bytes", packet.len()),
                 cause,
@@ -38,16 +44,14 @@ impl Tun {
     /// The device is gone.
     pub fn try_send(&self, packet: &[u8]) -> Result<bool, Error> {
         loop {
-            match self.device.send(packet) {
+            match write(&self.device, packet) {
                 Ok(_) => return Ok(true),
-                Err(cause) => match cause.raw_os_error() {
-                    Some(libc::EINTR) => {}
-                    // EIO: the device is down and may come up again. EINVAL: this is no IP packet.
-                    Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EIO | libc::EINVAL) => {
-                        return Ok(false);
-                    }
-                    _ => return Err(Error::new("cannot write to the TUN device", cause)),
-                },
+                Err(Errno::EINTR) => {}
+                // EIO: the device is down and may come up again. EINVAL: this is no IP packet.
+                Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM | Errno::EIO | Errno::EINVAL) => {
+                    return Ok(false);
+                }
+                Err(errno) => return Err(Error::new("cannot write to the TUN device", errno)),
             }
         }
     }
@@ -58,13 +62,11 @@ impl Tun {
     /// The device is gone.
     pub fn try_receive(&self, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
         loop {
-            match self.device.recv(buffer) {
+            match read(&self.device, buffer) {
                 Ok(length) => return Ok(Some(length)),
-                Err(cause) => match cause.raw_os_error() {
-                    Some(libc::EINTR) => {}
-                    Some(libc::EAGAIN) => return Ok(None),
-                    _ => return Err(Error::new("cannot read from the TUN device", cause)),
-                },
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return Ok(None),
+                Err(errno) => return Err(Error::new("cannot read from the TUN device", errno)),
             }
         }
     }
@@ -88,7 +90,7 @@ impl Tun {
             let wait = TimeSpec::new((left / 1_000_000_000) as i64, (left % 1_000_000_000) as i64);
             let mut wanted = [PollFd::new(self.device.as_fd(), PollFlags::POLLIN)];
             match ppoll(&mut wanted, Some(wait), None) {
-                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+                Ok(_) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(Error::new("cannot wait for the TUN device", errno)),
             }
         }
@@ -98,5 +100,40 @@ impl Tun {
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
+    }
+}
+
+/// The device itself, which exists as long as the file is open.
+fn make(name: &str) -> io::Result<File> {
+    let mut request = request_for(name).ok_or(io::ErrorKind::InvalidInput)?;
+    let device = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/net/tun")?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: the request is live, and of the form that this command asks for.
+    done(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })?;
+    // A device that outlives its file keeps what it was told of segmentation offload.
+    // SAFETY: this command takes a number.
+    done(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETOFFLOAD as _, 0) })?;
+    Ok(device)
+}
+
+fn set_up(control: &impl AsRawFd, name: &str) -> io::Result<()> {
+    let mut request = request_for(name).ok_or(io::ErrorKind::InvalidInput)?;
+    // SAFETY: the request is live, and of the form that this command asks for.
+    done(unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) })?;
+    // SAFETY: the kernel has filled this field.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    request.ifr_ifru.ifru_flags = flags | (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: as above.
+    done(unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) })
+}
+
+fn done(result: libc::c_int) -> io::Result<()> {
+    match result < 0 {
+        true => Err(io::Error::last_os_error()),
+        false => Ok(()),
     }
 }

@@ -14,20 +14,10 @@ use fleetfoot_core::flow::{FlowTable, HostId};
 use fleetfoot_core::packet::{Packet, Segment};
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::wire;
-use pcap_file::DataLink;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::pcapng::blocks::interface_statistics::{InterfaceStatisticsBlock, InterfaceStatisticsOption};
-use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
-use std::time::Duration;
 
 /// Bytes of a packet that are written: all headers and some of the zeros.
 pub const SNAP_LENGTH: u32 = 128;
@@ -78,10 +68,10 @@ impl Protocol {
     }
 
     /// What its packets begin with, for readers.
-    const fn link_type(self) -> DataLink {
+    const fn link_type(self) -> u16 {
         match self {
-            Protocol::V4 => DataLink::IPV4,
-            Protocol::V6 => DataLink::IPV6,
+            Protocol::V4 => IPV4,
+            Protocol::V6 => IPV6,
         }
     }
 
@@ -147,18 +137,16 @@ pub fn write_to(
         let destination = protocol.socket(key.destination, key.destination_port);
         let written = encode(&mut buffer, &segment, source, destination)?;
         let kept = written.min(snap_length as usize);
-        let block = EnhancedPacketBlock {
-            interface_id: captured.interface,
-            timestamp: Duration::from_nanos(captured.time.as_nanos()),
-            original_len: segment.len(),
-            data: Cow::Borrowed(&buffer[..kept]),
-            options: captured
-                .comment
-                .map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(text)))
-                .into_iter()
-                .collect(),
-        };
-        writer.write_pcapng_block(block).map_err(error)?;
+        let data = &buffer[..kept];
+        let comment = captured.comment.map(|text| (COMMENT, text.as_bytes()));
+        let time_ns = captured.time.as_nanos();
+        writer.packet(
+            captured.interface,
+            time_ns,
+            segment.len(),
+            data,
+            comment.as_slice(),
+        )?;
     }
     Ok(())
 }
@@ -169,38 +157,92 @@ fn begin<W: Write>(
     interfaces: &[Interface],
     comment: &str,
     snap_length: u32,
-    link_type: DataLink,
-) -> io::Result<PcapNgWriter<W>> {
-    let section = SectionHeaderBlock {
-        endianness: pcap_file::Endianness::Little,
-        options: vec![
-            SectionHeaderOption::Comment(Cow::Owned(comment.to_owned())),
-            SectionHeaderOption::UserApplication(Cow::Borrowed(concat!(
-                "fleetfoot ",
-                env!("CARGO_PKG_VERSION")
-            ))),
-        ],
-        ..SectionHeaderBlock::default()
+    link_type: u16,
+) -> io::Result<Blocks<W>> {
+    let mut writer = Blocks {
+        output,
+        block: Vec::new(),
     };
-    let mut writer = PcapNgWriter::with_section_header(output, section).map_err(error)?;
+    let mut body = Vec::with_capacity(16);
+    body.extend(BYTE_ORDER.to_le_bytes());
+    body.extend([1, 0, 0, 0]); // version 1.0
+    body.extend((-1_i64).to_le_bytes()); // of unknown length
+    let program = concat!("fleetfoot ", env!("CARGO_PKG_VERSION"));
+    let options = [(COMMENT, comment.as_bytes()), (PROGRAM, program.as_bytes())];
+    writer.write(SECTION, &body, &[], &options)?;
     for interface in interfaces {
-        let block = InterfaceDescriptionBlock {
-            linktype: link_type,
-            snaplen: snap_length,
-            options: vec![
-                InterfaceDescriptionOption::IfName(Cow::Borrowed(&interface.name)),
-                InterfaceDescriptionOption::IfDescription(Cow::Borrowed(&interface.description)),
-                InterfaceDescriptionOption::IfTsResol(9),
-            ],
-        };
-        writer.write_pcapng_block(block).map_err(error)?;
+        let mut body = [0; 8];
+        body[..2].copy_from_slice(&link_type.to_le_bytes());
+        body[4..].copy_from_slice(&snap_length.to_le_bytes());
+        let options: [(u16, &[u8]); 3] = [
+            (NAME, interface.name.as_bytes()),
+            (DESCRIPTION, interface.description.as_bytes()),
+            (RESOLUTION, &[9]), // 10^-9 s
+        ];
+        writer.write(INTERFACE, &body, &[], &options)?;
     }
     Ok(writer)
 }
 
+/// Blocks of pcapng, little-endian.
+struct Blocks<W> {
+    output: W,
+    block: Vec<u8>,
+}
+
+impl<W: Write> Blocks<W> {
+    /// A block of `kind`: what it begins with, data, options by code.
+    fn write(&mut self, kind: u32, body: &[u8], data: &[u8], options: &[(u16, &[u8])]) -> io::Result<()> {
+        let block = &mut self.block;
+        block.clear();
+        block.extend(kind.to_le_bytes());
+        block.extend([0; 4]); // its length, when it is known
+        block.extend(body);
+        block.extend(data);
+        block.resize(block.len().next_multiple_of(4), 0);
+        for &(code, value) in options {
+            let value = &value[..value.len().min(usize::from(u16::MAX))];
+            block.extend(code.to_le_bytes());
+            block.extend((value.len() as u16).to_le_bytes());
+            block.extend(value);
+            block.resize(block.len().next_multiple_of(4), 0);
+        }
+        if !options.is_empty() {
+            block.extend([0; 4]); // the end of them
+        }
+        let length = (block.len() as u32 + 4).to_le_bytes();
+        block[4..8].copy_from_slice(&length);
+        block.extend(length);
+        self.output.write_all(block)
+    }
+
+    /// A packet of which `data` was kept.
+    fn packet(
+        &mut self,
+        interface: u32,
+        time_ns: u64,
+        length: u32,
+        data: &[u8],
+        options: &[(u16, &[u8])],
+    ) -> io::Result<()> {
+        let mut body = [0; 20];
+        let fields = [
+            interface,
+            (time_ns >> 32) as u32,
+            time_ns as u32,
+            data.len() as u32,
+            length,
+        ];
+        for (place, field) in body.chunks_exact_mut(4).zip(fields) {
+            place.copy_from_slice(&field.to_le_bytes());
+        }
+        self.write(PACKET, &body, data, options)
+    }
+}
+
 /// A capture of real frames (Ethernet) that is written while they pass.
 pub struct FrameWriter {
-    writer: PcapNgWriter<BufWriter<File>>,
+    writer: Blocks<BufWriter<File>>,
 }
 
 /// A real frame that passed a capture point.
@@ -232,7 +274,7 @@ impl FrameWriter {
         snap_length: u32,
     ) -> io::Result<FrameWriter> {
         let output = BufWriter::with_capacity(1 << 16, file);
-        let writer = begin(output, interfaces, comment, snap_length, DataLink::ETHERNET)?;
+        let writer = begin(output, interfaces, comment, snap_length, ETHERNET)?;
         Ok(FrameWriter { writer })
     }
 
@@ -242,19 +284,12 @@ impl FrameWriter {
     /// What the file system says.
     pub fn write(&mut self, frame: &RealFrame<'_>) -> io::Result<()> {
         // Direction is in the two lowest bits (draft-ietf-opsawg-pcapng 4.3.1): 1 inbound, 2 outbound.
-        let flags = EnhancedPacketOption::Flags(if frame.inbound { 1 } else { 2 });
-        let comment = frame
-            .comment
-            .map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(text)));
-        let block = EnhancedPacketBlock {
-            interface_id: frame.interface,
-            timestamp: Duration::from_nanos(frame.unix_ns),
-            original_len: frame.length,
-            data: Cow::Borrowed(frame.data),
-            options: std::iter::once(flags).chain(comment).collect(),
-        };
-        self.writer.write_pcapng_block(block).map_err(error)?;
-        Ok(())
+        let flags = u32::from(if frame.inbound { 1_u8 } else { 2 }).to_le_bytes();
+        let comment = frame.comment.unwrap_or_default().as_bytes();
+        let options = [(FLAGS, &flags[..]), (COMMENT, comment)];
+        let options = &options[..1 + usize::from(frame.comment.is_some())];
+        self.writer
+            .packet(frame.interface, frame.unix_ns, frame.length, frame.data, options)
     }
 
     /// So many frames are not in the file.
@@ -262,13 +297,9 @@ impl FrameWriter {
     /// # Errors
     /// What the file system says.
     pub fn lacks(&mut self, frames: u64) -> io::Result<()> {
-        let block = InterfaceStatisticsBlock {
-            interface_id: 0,
-            timestamp: 0,
-            options: vec![InterfaceStatisticsOption::IsbIfDrop(frames)],
-        };
-        self.writer.write_pcapng_block(block).map_err(error)?;
-        Ok(())
+        // Of interface 0, at no time.
+        self.writer
+            .write(STATISTICS, &[0; 12], &[], &[(DROPPED, &frames.to_le_bytes())])
     }
 
     /// Hands everything that was written to the system.
@@ -276,7 +307,7 @@ impl FrameWriter {
     /// # Errors
     /// What the file system says.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.writer.get_mut().flush()
+        self.writer.output.flush()
     }
 }
 
@@ -312,9 +343,22 @@ fn encode(
     Ok(written)
 }
 
-fn error(error: pcap_file::PcapError) -> io::Error {
-    match error {
-        pcap_file::PcapError::IoError(error) => error,
-        other => io::Error::other(other),
-    }
-}
+/// Kinds of blocks.
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const STATISTICS: u32 = 5;
+const PACKET: u32 = 6;
+/// What a section begins with, so that readers see its byte order.
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+/// Codes of options; all but the first belong to a kind of block.
+const COMMENT: u16 = 1;
+const PROGRAM: u16 = 4;
+const NAME: u16 = 2;
+const DESCRIPTION: u16 = 3;
+const RESOLUTION: u16 = 9;
+const FLAGS: u16 = 2;
+const DROPPED: u16 = 5;
+/// Link types.
+const ETHERNET: u16 = 1;
+const IPV4: u16 = 228;
+const IPV6: u16 = 229;

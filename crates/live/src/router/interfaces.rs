@@ -1,17 +1,16 @@
 //! What the kernel says of the interfaces of this network namespace.
 
 use crate::Error;
+use crate::netlink::{LINK_BYTES, Request, messages};
+use crate::offload::{request_for, socket};
 use crate::passage::Network;
-use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use std::fs::read_to_string;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// An interface as the kernel has it now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,13 +47,7 @@ impl Interface {
 /// The kernel does not list them.
 pub fn interfaces() -> Result<Vec<Interface>, Error> {
     let fail = |cause: io::Error| Error::new("cannot list the interfaces", cause);
-    // SAFETY: takes numbers only.
-    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    if fd < 0 {
-        return Err(fail(io::Error::last_os_error()));
-    }
-    // SAFETY: the kernel has just given this descriptor to nobody else.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let fd = socket()?;
     let mut all: Vec<Interface> = Vec::new();
     for found in getifaddrs().map_err(|errno| fail(errno.into()))? {
         let at = match all.iter().position(|known| known.name == found.interface_name) {
@@ -96,14 +89,7 @@ pub fn interfaces() -> Result<Vec<Interface>, Error> {
 }
 
 fn mtu(fd: &OwnedFd, name: &str) -> Option<u32> {
-    // SAFETY: zeros are a valid request.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if name.len() >= request.ifr_name.len() {
-        return None;
-    }
-    for (slot, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *slot = byte as libc::c_char;
-    }
+    let mut request = request_for(name)?;
     // SAFETY: the request is live, and of the form that this command asks for.
     let done = unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
     if done < 0 {
@@ -116,28 +102,28 @@ fn mtu(fd: &OwnedFd, name: &str) -> Option<u32> {
 /// The number of the bridge, bond or the like that the interface `index` belongs to.
 pub(super) fn master(index: u32) -> io::Result<Option<u32>> {
     let socket = Socket::new(NETLINK_ROUTE)?;
-    let mut link = LinkMessage::default();
-    link.header.index = index;
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST;
-    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(RouteNetlinkMessage::GetLink(link)));
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-    socket.send_to(&bytes, &SocketAddr::new(0, 0), 0)?;
+    // Family, type, index, flags and change mask (`struct ifinfomsg`).
+    let mut fixed = [0; LINK_BYTES];
+    fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+    let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_REQUEST, &fixed);
+    socket.send_to(&request.bytes(), &SocketAddr::new(0, 0), 0)?;
     let (answer, _) = socket.recv_from_full()?;
-    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer).map_err(io::Error::other)?;
-    match answer.payload {
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
-            Ok(link.attributes.iter().find_map(|attribute| match attribute {
-                LinkAttribute::Controller(index) => Some(*index),
-                _ => None,
-            }))
+    let answer = messages(&answer).next().ok_or(io::ErrorKind::InvalidData)?;
+    let number = |bytes: &[u8]| bytes.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes));
+    match answer.kind {
+        libc::RTM_NEWLINK => {
+            let master = answer.attribute(LINK_BYTES, libc::IFLA_MASTER);
+            Ok(master.and_then(number).map(i32::cast_unsigned))
         }
-        NetlinkPayload::Error(error) => Err(error.to_io()),
+        ERROR => Err(io::Error::from_raw_os_error(
+            number(answer.body).map_or(0, i32::wrapping_neg),
+        )),
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }
+
+/// The kernel refuses a request (`NLMSG_ERROR`); the body begins with the error number, negated.
+const ERROR: u16 = libc::NLMSG_ERROR as u16;
 
 /// The settings with which the kernel forwards what comes by the interface `name` itself: those that are on.
 pub(super) fn forwarding(name: &str) -> Vec<String> {

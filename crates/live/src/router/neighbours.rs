@@ -7,15 +7,9 @@
 
 use crate::Error;
 use crate::frames::Seen;
+use crate::netlink::{Message, NEIGHBOUR_BYTES, Request, messages};
 use fleetfoot_core::time::{Duration, Instant};
 use foldhash::fast::RandomState;
-use netlink_packet_core::{
-    NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-};
-use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
-};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::collections::HashMap;
 use std::io;
@@ -170,51 +164,40 @@ impl Neighbours {
         news
     }
 
-    fn understand(&mut self, mut bytes: &[u8], news: &mut News) {
-        // The one message of interest that the parser does not know; the kernel sends it alone.
-        news.interfaces |= bytes.get(4..6) == Some(&NEW_CONFIGURATION.to_ne_bytes());
-        while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
-            let length = (message.header.length as usize).next_multiple_of(4);
-            match message.payload {
-                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewNeighbour(entry)) => {
-                    self.learn(&entry, news);
-                }
-                NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelNeighbour(entry)) => {
-                    if let Some(key) = key(&entry) {
+    fn understand(&mut self, bytes: &[u8], news: &mut News) {
+        for message in messages(bytes) {
+            match message.kind {
+                libc::RTM_NEWNEIGH => self.learn(&message, news),
+                libc::RTM_DELNEIGH => {
+                    if let Some(key) = key(&message) {
                         self.known.remove(&key);
                     }
                 }
-                NetlinkPayload::InnerMessage(
-                    RouteNetlinkMessage::NewLink(_)
-                    | RouteNetlinkMessage::DelLink(_)
-                    | RouteNetlinkMessage::NewAddress(_)
-                    | RouteNetlinkMessage::DelAddress(_),
-                ) => news.interfaces = true,
+                libc::RTM_NEWLINK
+                | libc::RTM_DELLINK
+                | libc::RTM_NEWADDR
+                | libc::RTM_DELADDR
+                | libc::RTM_NEWNETCONF => news.interfaces = true,
                 _ => {}
-            }
-            match bytes.get(length..) {
-                Some(rest) if length > 0 && !rest.is_empty() => bytes = rest,
-                _ => return,
             }
         }
     }
 
-    fn learn(&mut self, entry: &NeighbourMessage, news: &mut News) {
+    fn learn(&mut self, entry: &Message<'_>, news: &mut News) {
         let Some(key) = key(entry) else { return };
-        let hardware = entry.attributes.iter().find_map(|attribute| match attribute {
-            NeighbourAttribute::LinkLayerAddress(bytes) => <[u8; 6]>::try_from(bytes.as_slice()).ok(),
-            _ => None,
-        });
-        match (entry.header.state, hardware) {
+        let hardware = entry.attribute(NEIGHBOUR_BYTES, libc::NDA_LLADDR);
+        let hardware = hardware.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
+        let state = entry.body.get(STATE..).and_then(<[u8]>::first_chunk);
+        match (state.map_or(0, |bytes| u16::from_ne_bytes(*bytes)), hardware) {
             (
-                NeighbourState::Reachable
-                | NeighbourState::Stale
-                | NeighbourState::Delay
-                | NeighbourState::Probe
-                | NeighbourState::Permanent,
+                state @ (libc::NUD_REACHABLE
+                | libc::NUD_STALE
+                | libc::NUD_DELAY
+                | libc::NUD_PROBE
+                | libc::NUD_PERMANENT),
                 Some(hardware),
             ) => {
-                let stale = entry.header.state == NeighbourState::Stale;
+                let stale = state == libc::NUD_STALE;
                 let used = self.known.get(&key).is_some_and(|known| known.used);
                 self.unconfirmed |= stale && used;
                 let known = Known {
@@ -227,9 +210,9 @@ impl Neighbours {
                 let held = pending.into_iter().flat_map(|pending| pending.held);
                 news.resolved.extend(held.map(|held| (held, hardware)));
             }
-            (NeighbourState::Failed | NeighbourState::Incomplete, _) => {
+            (state @ (libc::NUD_FAILED | libc::NUD_INCOMPLETE), _) => {
                 self.known.remove(&key);
-                if entry.header.state == NeighbourState::Failed
+                if state == libc::NUD_FAILED
                     && let Some(pending) = self.pending.remove(&key)
                 {
                     news.given_up.extend(pending.held);
@@ -266,59 +249,49 @@ impl Neighbours {
 
     /// Has the kernel look for a neighbour, or see whether it is still there.
     fn confirm(&self, (index, address): Key) {
-        let mut entry = NeighbourMessage::default();
-        entry.header.ifindex = index;
-        entry.header.flags = NeighbourFlags::Use;
-        let destination = match address {
-            IpAddr::V4(four) => {
-                entry.header.family = AddressFamily::Inet;
-                NeighbourAddress::Inet(four)
-            }
-            IpAddr::V6(six) => {
-                entry.header.family = AddressFamily::Inet6;
-                NeighbourAddress::Inet6(six)
-            }
+        let (family, octets): (i32, &[u8]) = match &address {
+            IpAddr::V4(four) => (libc::AF_INET, &four.octets()),
+            IpAddr::V6(six) => (libc::AF_INET6, &six.octets()),
         };
-        entry
-            .attributes
-            .push(NeighbourAttribute::Destination(destination));
-        self.send(
-            NLM_F_REQUEST | NLM_F_CREATE,
-            RouteNetlinkMessage::NewNeighbour(entry),
-        );
+        // Family, index, state, flags and type (`struct ndmsg`).
+        let mut fixed = [0; NEIGHBOUR_BYTES];
+        fixed[0] = family as u8;
+        fixed[INDEX..STATE].copy_from_slice(&index.to_ne_bytes());
+        fixed[FLAGS] = libc::NTF_USE;
+        let flags = libc::NLM_F_REQUEST | libc::NLM_F_CREATE;
+        self.send(Request::new(libc::RTM_NEWNEIGH, flags, &fixed).attribute(libc::NDA_DST, octets));
     }
 
     fn ask_for_all(&self) {
-        let all = RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default());
-        self.send(NLM_F_REQUEST | NLM_F_DUMP, all);
+        let flags = libc::NLM_F_REQUEST | libc::NLM_F_DUMP;
+        self.send(Request::new(libc::RTM_GETNEIGH, flags, &[0; NEIGHBOUR_BYTES]));
     }
 
-    fn send(&self, flags: u16, message: RouteNetlinkMessage) {
-        let mut header = NetlinkHeader::default();
-        header.flags = flags;
-        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
+    fn send(&self, request: Request) {
         // What the kernel refuses stays unknown, and its packets are counted.
-        let _ = self.socket.send_to(&bytes, &SocketAddr::new(0, 0), 0);
+        let _ = self.socket.send_to(&request.bytes(), &SocketAddr::new(0, 0), 0);
     }
 }
 
-fn key(entry: &NeighbourMessage) -> Option<Key> {
-    let address = entry.attributes.iter().find_map(|attribute| match attribute {
-        NeighbourAttribute::Destination(NeighbourAddress::Inet(four)) => Some(IpAddr::V4(*four)),
-        NeighbourAttribute::Destination(NeighbourAddress::Inet6(six)) => Some(IpAddr::V6(*six)),
-        _ => None,
-    })?;
-    Some((entry.header.ifindex, address))
+fn key(entry: &Message<'_>) -> Option<Key> {
+    let address = entry.attribute(NEIGHBOUR_BYTES, libc::NDA_DST)?;
+    let address = match i32::from(*entry.body.first()?) {
+        libc::AF_INET => IpAddr::from(*address.first_chunk::<4>()?),
+        libc::AF_INET6 => IpAddr::from(*address.first_chunk::<16>()?),
+        _ => return None,
+    };
+    let index = entry.body.get(INDEX..)?.first_chunk()?;
+    Some((u32::from_ne_bytes(*index), address))
 }
+
+/// Places in `struct ndmsg`: the interface, the state of the neighbour, and flags.
+const INDEX: usize = 4;
+const STATE: usize = 8;
+const FLAGS: usize = 10;
 
 /// Reports of neighbours, links, addresses of both families, and of what the kernel forwards (RTMGRP_NEIGH, RTMGRP_LINK,
 /// RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR, RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF).
 const GROUPS: u32 = 0x4 | 0x1 | 0x10 | 0x100 | 1 << 23 | 1 << 24;
-/// A setting of an interface, such as whether the kernel forwards what comes by it, has changed (RTM_NEWNETCONF).
-const NEW_CONFIGURATION: u16 = 80;
 /// Packets that wait for one neighbour at most.
 const MOST_HELD: usize = 3;
 /// Neighbours that are waited for at most: a scan of a network must not take memory.
