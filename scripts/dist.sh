@@ -93,10 +93,10 @@ build() {
     export CARGO_ENCODED_RUSTFLAGS CFLAGS CC_SHELL_ESCAPED_FLAGS=1
 
     echo "== program"
-    cargo build --quiet --release --locked --target $static --package fleetfoot-cli --features $features
+    cargo build --quiet --profile shipped --locked --target $static --package fleetfoot-cli --features $features
     local program=$source/dist-files/fleetfoot
     mkdir -p dist-files
-    strip --strip-all --remove-section=.comment -o "$program" "$CARGO_TARGET_DIR/$static/release/fleetfoot"
+    strip --strip-all --remove-section=.comment -o "$program" "$CARGO_TARGET_DIR/$static/shipped/fleetfoot"
     program_files "$program" "$source/dist-files"
     "$python" scripts/sbom.py fleetfoot-cli $features $static "$out/fleetfoot-$version-program.cdx.json" dist-files/LICENSE-THIRD-PARTY
     archives "$program" "$out"
@@ -108,7 +108,7 @@ build() {
     echo "== Python package"
     "$venv/bin/maturin" sdist --out "$out" >"$work/sdist.log" 2>&1 || { cat "$work/sdist.log" >&2; exit 1; }
     "$python" scripts/sbom.py fleetfoot-python parquet,quic $dynamic "$out/fleetfoot-$version-wheel.cdx.json" LICENSE-THIRD-PARTY
-    "$venv/bin/maturin" build --quiet --release --locked --target $dynamic --interpreter "$python" \
+    "$venv/bin/maturin" build --quiet --profile shipped --locked --target $dynamic --interpreter "$python" \
         --sbom-include "$out/fleetfoot-$version-wheel.cdx.json" --out "$out"
 
     echo "== site"

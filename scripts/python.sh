@@ -39,7 +39,7 @@ wheels=${CARGO_TARGET_DIR:-target}/wheels
 rm -f "$wheels"/fleetfoot-*.whl
 profile=${FLEETFOOT_PROFILE:-ci}
 # Of the profile of the tests: with the features of the workspace, so that its libraries are compiled already. Such a wheel may need
-# libraries of this machine and is for this machine only; others are built with `maturin build --release`.
+# libraries of this machine and is for this machine only; others are built with `maturin build --profile shipped`.
 options=(--profile "$profile")
 if [ "$profile" = ci ]; then
     features=parquet,quic,as-tested

@@ -15,7 +15,7 @@ fn main() {
         collect(&path, &mut files);
     }
     // What only evaluates or shows runs does not change them.
-    for evaluates in ["experiment", "metrics", "report", "statistics"] {
+    for evaluates in ["experiment", "metrics", "report"] {
         let folder = here.join("src").join(evaluates);
         files.retain(|path| !path.starts_with(&folder));
     }

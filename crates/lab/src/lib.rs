@@ -24,9 +24,10 @@ pub mod report;
 pub mod result;
 pub mod run;
 pub mod scenario;
-pub mod statistics;
 pub mod steer;
 pub mod sweep;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod workload;
+
+pub use fleetfoot_statistics as statistics;

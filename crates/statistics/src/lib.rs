@@ -8,6 +8,11 @@
 //! Tests: the logarithm of the ratio over its bootstrap standard error against Student's t with seeds - 1 degrees of
 //! freedom, because a count of resamples beyond one cannot show probabilities below their own resolution. Holm 1979.
 //! Jain, Chiu and Hawe 1984.
+//!
+//! This is a crate because thousands of resamples of millions of values take time: it is compiled for speed, the laboratory for a short
+//! build.
+
+#![forbid(unsafe_code)]
 
 mod descending;
 
