@@ -1,18 +1,19 @@
 //! One direction of the described link: frames in with the time at which they came, frames out when they are due.
 
-use crate::emulator::Way;
+use crate::emulator::{Emulator, Way};
 use crate::forged::{Before, Forger};
 use crate::frames::{self, Frames, HostNumbers};
 use crate::outlet::{Measured, Outlet};
 use crate::packet_socket::{Refusal, Sent};
 use crate::window::{Counted, Measuring, Passed, Window};
-use crate::{Clock, Event, Tap};
+use crate::{Clock, Error, Event, Tap};
 use fleetfoot_core::link::{Link, LinkObserver, LinkStatistics};
 use fleetfoot_core::packet::{Flags, Packet};
 use fleetfoot_core::queue::{AnyQueue, DropReason, QueueDiscipline, QueueEventKind};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::output::{Forged, Histogram};
 use std::io::IoSlice;
+use std::os::fd::BorrowedFd;
 
 /// One direction of the described link: the simulator's own [`Link`] with real frames in it.
 pub struct Direction {
@@ -260,6 +261,10 @@ impl Direction {
 }
 
 impl Way for Direction {
+    fn work(emulator: &mut Emulator<Self>, clock: &Clock, stop: BorrowedFd<'_>) -> Result<(), Error> {
+        emulator.work(clock, stop)
+    }
+
     fn start(&mut self, clock: &Clock) {
         self.outlet.start(clock);
     }

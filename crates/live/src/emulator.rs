@@ -11,7 +11,7 @@ use crate::wake::{Wake, readable};
 use crate::{Clock, Direction, Error};
 use fleetfoot_core::time::{Duration, Instant};
 use std::io::IoSlice;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// What becomes of frames in one direction: frames in with the time at which they came, frames out when they are due.
 pub trait Way {
@@ -38,6 +38,14 @@ pub trait Way {
 
     /// No more frames come. What is under way is lost, unless it is made due here.
     fn end(&mut self) {}
+
+    /// What [`Emulator::run`] does: [`Emulator::work`]. A method of each way, so that the loop is compiled, and optimised, where the way is.
+    ///
+    /// # Errors
+    /// As there.
+    fn work(emulator: &mut Emulator<Self>, clock: &Clock, stop: BorrowedFd<'_>) -> Result<(), Error>
+    where
+        Self: Sized;
 }
 
 /// Two interfaces and what is between them: a described link, or another [`Way`] in each direction.
@@ -84,6 +92,14 @@ impl<W: Way> Emulator<W> {
     /// # Errors
     /// An interface is gone.
     pub fn run(&mut self, clock: &Clock, stop: &impl AsFd) -> Result<(), Error> {
+        W::work(self, clock, stop.as_fd())
+    }
+
+    /// See [`Emulator::run`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn work(&mut self, clock: &Clock, stop: BorrowedFd<'_>) -> Result<(), Error> {
         for direction in &mut self.directions {
             direction.start(clock);
         }
@@ -95,7 +111,7 @@ impl<W: Way> Emulator<W> {
             let due = self.directions.iter().filter_map(Way::poll_timeout).min();
             // Frames that wait already are read at once.
             let due = if first || second { Some(Instant::ZERO) } else { due };
-            if self.wait(clock, due, stop)? {
+            if self.wait(clock, due, &stop)? {
                 self.finish(clock);
                 return Ok(());
             }
@@ -153,7 +169,7 @@ impl<W: Way> Emulator<W> {
     }
 
     /// Waits for a frame, until `due`, or for the end: whether that has come.
-    fn wait(&mut self, clock: &Clock, due: Option<Instant>, stop: &impl AsFd) -> Result<bool, Error> {
+    fn wait(&mut self, clock: &Clock, due: Option<Instant>, stop: &BorrowedFd<'_>) -> Result<bool, Error> {
         let sides = &self.sides;
         let mut wanted = [readable(stop), readable(&sides[0]), readable(&sides[1])];
         let comes = || sides.iter().any(PacketSocket::has_frame);

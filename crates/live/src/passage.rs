@@ -6,11 +6,11 @@
 //!
 //! **Source.** docs/design/super-packets.md#marker, #outsiders and #class.
 
-use crate::emulator::Way;
+use crate::emulator::{Emulator, Way};
 use crate::frames::{self, Frames, Seen};
 use crate::outlet::{Measured, Outlet};
 use crate::packet_socket::Sent;
-use crate::{Clock, Event, Tap};
+use crate::{Clock, Error, Event, Tap};
 use fleetfoot_core::flow::FlowKey;
 use fleetfoot_core::packet::{Flags, Kind, Packet};
 use fleetfoot_core::superpacket::group::Declare;
@@ -23,6 +23,7 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::os::fd::BorrowedFd;
 
 /// Which packets are marked, and how.
 #[derive(Clone, Debug)]
@@ -321,6 +322,10 @@ impl Passage {
 }
 
 impl Way for Passage {
+    fn work(emulator: &mut Emulator<Self>, clock: &Clock, stop: BorrowedFd<'_>) -> Result<(), Error> {
+        emulator.work(clock, stop)
+    }
+
     fn start(&mut self, clock: &Clock) {
         self.outlet.start(clock);
     }
