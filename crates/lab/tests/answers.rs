@@ -761,7 +761,7 @@ fn a_fair_share_below_what_a_stream_needs_does_not_help_it() {
             assert!(case.text().contains("feed loses "), "{}", case.text());
             assert!(case.versus("cake").cost.is_some_and(|cost| cost > 0.2));
             let notes = &case.0.comparison.document.notes;
-            let lost = |note: &&String| note.starts_with("feed: datagrams that never came");
+            let lost = |note: &&String| note.starts_with("feed: share of the datagrams that never came");
             assert!(notes.iter().any(|note| lost(&note)), "{notes:?}");
         }
     }
