@@ -288,7 +288,7 @@ impl Records {
     #[cold]
     #[inline(never)]
     pub(in crate::tcp) fn tighten(&mut self) {
-        let room = (2 * self.len()).next_power_of_two().max(LEAST);
+        let room = (2 * self.len()).next_power_of_two().max(LEAST_KEPT);
         let Some(&filling) = self.front().filter(|_| self.slots.len() >= 2 * room) else {
             return;
         };
@@ -343,12 +343,15 @@ impl IndexMut<usize> for Records {
 /// The least room that is made: many ends send nothing but a FIN.
 const LEAST: usize = 1;
 
+/// No less room is left when much is given back.
+const LEAST_KEPT: usize = 4;
+
 /// So much room is kept when all records are forgotten.
 const MOST_KEPT: usize = 8;
 
 #[cfg(test)]
 mod tests {
-    use super::{LEAST, Records, Stored};
+    use super::{LEAST_KEPT, Records, Stored};
     use crate::rng::Rng;
     use crate::tcp::ack::records::Record;
     use crate::time::Instant;
@@ -421,7 +424,7 @@ mod tests {
             if round % 50 == 0 {
                 records.tighten();
                 assert!(
-                    records.capacity() <= (4 * deque.len()).next_power_of_two().max(LEAST)
+                    records.capacity() <= (4 * deque.len()).next_power_of_two().max(LEAST_KEPT)
                         || deque.is_empty()
                 );
                 let held: Vec<u64> = records.iter().map(|record| record.seq).collect();
