@@ -124,8 +124,8 @@ pub struct FlowRecord {
     pub min_rtt: Option<Duration>,
     /// ACK latencies of all first transmissions, summed connection by connection (s).
     pub ack_latency_sum: f64,
-    /// When the application stopped waiting, if it did before the run ended: a look-up without an answer.
-    pub given_up: Option<Instant>,
+    /// When the application stopped waiting, if it did before the run ended: a look-up without an answer. On the heap, since few have it.
+    pub given_up: Option<Box<Instant>>,
     /// What its senders counted; of bytes received more than once what its receiver counted.
     pub tally: Tally,
 }

@@ -43,7 +43,12 @@ pub fn times<'a>(
 
 /// How long somebody waited in vain for a flow (s): until it was given up, or the run ended.
 fn age(flow: &FlowRecord, run: &RunOutput) -> f64 {
-    flow.given_up.unwrap_or(run.ended).since(flow.start).as_secs_f64()
+    flow.given_up
+        .as_deref()
+        .copied()
+        .unwrap_or(run.ended)
+        .since(flow.start)
+        .as_secs_f64()
 }
 
 /// Times of the rounds of `incast` of which all transfers were recorded, each from the first start to the last end: what a request waits
@@ -58,7 +63,7 @@ pub(super) fn rounds(spec: &GroupSpec, group: &GroupOutput, run: &RunOutput) -> 
     };
     let mut flows: Vec<&FlowRecord> = group.flows.iter().collect();
     flows.sort_by_key(|flow| flow.start);
-    let known = |flow: &FlowRecord| flow.completed.or(flow.given_up);
+    let known = |flow: &FlowRecord| flow.completed.or(flow.given_up.as_deref().copied());
     // The first transfers of a round that began in the warm-up are missing.
     let cut = flows.len() % transfers.max(1);
     let offsets = if cut == 0 { vec![0] } else { vec![0, cut] };

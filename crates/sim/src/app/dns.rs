@@ -146,7 +146,7 @@ impl<'a> Dns<'a> {
     fn give_up<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, lookup: Lookup) {
         if lookup.record != NONE {
             let mut record = hosts.groups[self.group as usize].records.edit(lookup.record);
-            record.given_up = Some(now);
+            record.given_up = Some(Box::new(now));
         }
         close_lookup(hosts, now, lookup);
     }

@@ -175,7 +175,7 @@ fn written(record: &FlowRecord) -> Box<[u8]> {
         record.received.get(),
         record.min_rtt.map_or(0, |time| time.as_nanos().wrapping_add(1)),
         latency.to_bits() ^ counted.to_bits(),
-        since_start(record.given_up),
+        since_start(record.given_up.as_deref().copied()),
     ];
     let counters = Stats::COUNTERS.iter().map(|counter| (counter.value)(&stats));
     let numbers = head.into_iter().chain(counters);
@@ -224,7 +224,7 @@ fn read(bytes: &[u8]) -> FlowRecord {
     let received = Bytes(next());
     let min_rtt = next();
     let latency = next();
-    let given_up = later(next());
+    let given_up = later(next()).map(Box::new);
     let stats = Stats::of_numbers(next);
     FlowRecord {
         pair,
@@ -337,7 +337,7 @@ mod tests {
             ..plain.clone()
         };
         let given_up = FlowRecord {
-            given_up: Some(at(9)),
+            given_up: Some(Box::new(at(9))),
             ..plain.clone()
         };
         let large = FlowRecord {
