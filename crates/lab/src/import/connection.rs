@@ -19,6 +19,7 @@ use handshake::Handshake;
 use std::collections::VecDeque;
 
 mod ack_arrivals;
+mod end;
 mod handshake;
 
 /// One end of a connection, and what it sent.
@@ -70,14 +71,24 @@ pub(super) struct End {
     headers: u32,
     /// What its last ACKs were late by, where only round-trip times show it.
     late_ns: u64,
-    /// The last round-trip time to it without the wait of a delayed ACK, and from the ACK before to this one.
-    prompt_ns: Option<(u64, u64)>,
+    /// The last round-trip time to it without the wait of a delayed ACK.
+    prompt: Option<Prompt>,
     /// The least that an ACK of a single segment took beyond the smallest round-trip time, where that may have been a delay.
     alone_ns: Option<u64>,
     pub(super) packets: u64,
     pub(super) segments: u64,
     pub(super) retransmitted: u64,
     pub(super) retransmitted_bytes: u64,
+}
+
+/// A round-trip time to an end that no delay of its ACKs is in.
+#[derive(Clone, Copy, Debug)]
+struct Prompt {
+    way_ns: u64,
+    /// From the ACK before to this one.
+    gap_ns: u64,
+    /// When it came.
+    at_ns: u64,
 }
 
 /// A segment whose ACK is awaited.
@@ -256,7 +267,7 @@ impl Connection {
             let which = tcp.timestamps.map(|stamps| stamps.1);
             if opener.syns == 1 || opener.syn.1.is_some() && which == opener.syn.1 {
                 let half = now_ns.saturating_sub(opener.syn.0);
-                self.ends[1].handshake(half);
+                self.ends[1].handshake(now_ns, half);
             }
         }
     }
@@ -307,11 +318,11 @@ impl Connection {
             if hidden && opener.syns == 1 {
                 // SYN and its sender's answer to the SYN-ACK pass the same place a round-trip time apart.
                 let rtt = now_ns.saturating_sub(opener.syn.0);
-                self.ends[0].handshake(0);
-                self.ends[1].handshake(rtt);
+                self.ends[0].handshake(now_ns, 0);
+                self.ends[1].handshake(now_ns, rtt);
             } else if answer.syns == 1 || answer.syn.1.is_some() && echoed == answer.syn.1 {
                 let half = now_ns.saturating_sub(answer.syn.0);
-                self.ends[0].handshake(half);
+                self.ends[0].handshake(now_ns, half);
             }
         }
         let waiting = self.ends[1 - side].timed.front().copied();
@@ -541,37 +552,6 @@ impl Connection {
     }
 }
 
-impl End {
-    /// Bytes of its stream that were seen, without those in holes that are remembered.
-    pub(super) fn seen_bytes(&self) -> u64 {
-        let holes: u64 = self.holes.iter().map(|hole| hole.1 - hole.0).sum();
-        self.next.saturating_sub(holes)
-    }
-
-    fn handshake(&mut self, half_ns: u64) {
-        self.handshake_half_ns.get_or_insert(half_ns);
-        self.prompt_ns.get_or_insert((half_ns, 0));
-        self.half_ns = Some(self.half_ns.map_or(half_ns, |least| least.min(half_ns)));
-    }
-
-    /// Payload of a full segment: what was agreed, less the timestamps, or the largest that was seen.
-    fn full(&self) -> u32 {
-        match self.mss {
-            Some(mss) => {
-                let options = if self.stamps { 12 } else { 0 };
-                u32::from(mss).saturating_sub(options).max(1)
-            }
-            // More than fits into a frame, and no round number of it: segmentation offload.
-            None if self.largest > ETHERNET_MSS && self.largest < JUMBO_MSS
-                || self.largest > JUMBO_MSS + 52 =>
-            {
-                ETHERNET_MSS - if self.stamps { 12 } else { 0 }
-            }
-            None => self.largest.max(1),
-        }
-    }
-}
-
 /// The stream offset of a sequence number, near to `near`; `None`: before the first byte.
 fn offset(seq: u32, origin: u32, near: u64) -> Option<u64> {
     let expected = origin.wrapping_add(near as u32);
@@ -579,9 +559,6 @@ fn offset(seq: u32, origin: u32, near: u64) -> Option<u64> {
     near.checked_add_signed(distance)
 }
 
-/// Payload of an Ethernet frame, and of a jumbo frame with timestamps over IPv6.
-const ETHERNET_MSS: u32 = 1460;
-const JUMBO_MSS: u32 = 8908;
 /// A copy of a packet on the same interface comes within this.
 const COPY_NS: u64 = 1_000_000;
 /// After a full segment an end pauses if it is silent for this long beyond a round-trip time (Tmix takes half a second too).

@@ -931,3 +931,50 @@ fn an_ack_on_its_way_holds_small_segments_too() {
         "each may have waited for the ACK of the one before"
     );
 }
+
+/// Questions of a client 5 ms away, each as soon as the answer before is there, `think` us of waiting at the server, seen at the client or at
+/// the server. No packet waits in a queue, and every ACK rides on data.
+fn without_pause(at_client: bool, think: u32, pause: u32, count: u32) -> Maker {
+    let way = 2_500;
+    let mut maker = Maker::new();
+    let [up, down] = if at_client { [0, 2 * way] } else { [way, way] };
+    let back = if at_client { 2 * way } else { way };
+    maker.add(&[
+        Step(u64::from(up), true, SYN, 0, 0, 0),
+        Step(u64::from(down), false, SYN | ACK, 0, 1, 0),
+        Step(u64::from(up + 2 * way), true, ACK, 1, 1, 0),
+    ]);
+    let mut now = u64::from(2 * way);
+    for number in 0..count {
+        let said = 1 + 300 * number;
+        maker.add(&[
+            Step(now + u64::from(up), true, ACK, said, said, 300),
+            Step(now + u64::from(back + think), false, ACK, said, said + 300, 300),
+        ]);
+        now += u64::from(2 * way + think + pause);
+    }
+    maker
+}
+
+#[test]
+fn what_applications_take_is_no_travel_time_though_their_data_carry_the_acks() {
+    for (at_client, think, pause) in [
+        (true, 10_000, 0),
+        (true, 30_000, 0),
+        (false, 0, 12_000),
+        (false, 9_000, 12_000),
+    ] {
+        let (vectors, summary) = import(&without_pause(at_client, think, pause, 300).pcap());
+        let summary = summary.expect("a capture");
+        let said = &vectors[0].units[1..599];
+        for unit in said {
+            let wait = if unit.opener { pause } else { think };
+            assert_eq!(unit.wait_us, u64::from(wait), "{at_client} {think} {pause}");
+        }
+        let exchange = summary.exchange_s.expect("exchanges");
+        assert!((exchange.p50 - 0.005).abs() < 1e-4, "{exchange:?}");
+        for rate in summary.rate {
+            assert!(!rate.basis.is_estimate(), "{rate:?}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! What an acknowledgment reports as delivered, and how long the data waited in queues.
 
-use super::{Connection, LOST_TRACK, Seen, offset};
+use super::{Connection, LOST_TRACK, Prompt, Seen, offset};
 use crate::import::delivery::{Ack, Delivered, TICK_NS};
 use crate::import::link_layer::{FIN, SYN, Tcp};
 
@@ -30,6 +30,7 @@ impl Connection {
                 *block = (from, to);
             }
         }
+        let rides = tcp.payload > 0;
         let advances = other.acked > before;
         // In a recovery the timestamp echoed stays what it was.
         let echoed = tcp
@@ -75,34 +76,53 @@ impl Connection {
         let delivered = delivered.map(|delivered| Delivered {
             late_ns,
             blind: hidden && late_ns.is_none(),
+            // One that rides on data may have been held back until the application spoke: it shows no queue. A second full segment
+            // is acknowledged at once (RFC 1122 4.2.3.2).
+            queued_ns: match rides && !delivered.double {
+                true => 0,
+                false => delivered.queued_ns,
+            },
             ..delivered
         });
         if let (Some(delivered), Some((sample, _))) = (&delivered, seen.sample_ns) {
+            let least = own.half_ns.unwrap_or(sample);
             // The ACK of a single segment may have been delayed, one with data waited for the application.
             let gap = delivered
                 .previous_ack_ns
                 .map(|before| now_ns.saturating_sub(before));
             let gap = gap.filter(|gap| *gap < DELAYED_NS);
-            let known = tcp.payload == 0 && (delivered.double || beyond < DELAYED_NS);
-            let way = match own.prompt_ns {
+            let known = !rides && (delivered.double || beyond < DELAYED_NS);
+            let way = match own.prompt {
                 _ if known => sample,
-                // A value from long ago shows nothing.
-                Some(_) if gap.is_none() && delivered.previous_ack_ns.is_some() => {
-                    sample.min(own.half_ns.unwrap_or(sample))
+                // It bounds the way from above only. What it waited itself is known, what the data waited only if an ACK came shortly before they left.
+                _ if rides => {
+                    let left_ns = now_ns.saturating_sub(sample);
+                    let before = own
+                        .prompt
+                        .filter(|before| left_ns.saturating_sub(before.at_ns) < DELAYED_NS);
+                    let late = late_ns.map_or(0, |late| late.saturating_sub(TICK_NS));
+                    let before = before.map_or(least, |before| before.way_ns);
+                    sample.min(before.max(least + late))
                 }
-                Some((before, earlier)) => sample.min(before + gap.unwrap_or(earlier)),
+                // A value from long ago shows nothing.
+                Some(_) if gap.is_none() && delivered.previous_ack_ns.is_some() => sample.min(least),
+                Some(before) => sample.min(before.way_ns + gap.unwrap_or(before.gap_ns)),
                 None => 0,
             };
             // No timer of a delayed ACK runs longer than the shortest delay that one had.
-            let alone = tcp.payload == 0 && !known;
+            let alone = !rides && !known;
             if alone {
                 own.alone_ns = Some(own.alone_ns.map_or(beyond, |least| least.min(beyond)));
             }
             let delayed = own.alone_ns.unwrap_or(u64::MAX);
             let settled = way.max(if alone { sample.saturating_sub(delayed) } else { 0 });
             let waited = way.saturating_sub(own.half_ns.unwrap_or(0));
-            if known || tcp.payload == 0 && gap.is_some() {
-                own.prompt_ns = Some((way, gap.unwrap_or(0)));
+            if known || !rides && gap.is_some() {
+                own.prompt = Some(Prompt {
+                    way_ns: way,
+                    gap_ns: gap.unwrap_or(0),
+                    at_ns: now_ns,
+                });
                 // What the ACK itself waited is not the data's.
                 let late = late_ns.map_or(0, |late| late.saturating_sub(TICK_NS));
                 seen.waited_ns = Some(waited.saturating_sub(late));
