@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Seen};
 use super::link_layer::{self, Parsed, RST, SYN, Tcp};
-use super::rate::{AT_HOST, Arrival, Basis, Meter, Place};
+use super::rate::{Arrival, Basis, Meter, Place};
 use super::reader::{self, Frame, Stop};
 use super::summary::{Quantiles, Segments, Summary};
 use super::table::{self, Entry, Key, Table};
@@ -21,6 +21,7 @@ mod options;
 mod samples;
 mod standing_queue;
 mod times;
+mod waits;
 
 pub use options::{Options, Over, Progress};
 
@@ -31,6 +32,7 @@ use direction::{Directions, Passage, in_order, pair};
 use long::Candidates;
 use samples::Samples;
 use times::Times;
+use waits::At;
 
 /// Reads a capture. `take` gets every connection with data when it is over; `progress` is asked now and then whether to go on.
 ///
@@ -276,11 +278,18 @@ impl<F: FnMut(Over)> Capture<F> {
             return;
         }
         // What this connection always found counts, if another one between the same hosts did not.
-        if let Some(waited) = seen.waited_ns {
-            self.samples.waits[1 - side][0].record(waited + always);
-        }
-        if let Some((waited, _)) = seen.queued_ns.filter(|_| tcp.payload > 0) {
-            self.samples.waits[side][1].record(waited + always);
+        let timed = seen.queued_ns.is_some();
+        let before = seen.queued_ns.filter(|_| tcp.payload > 0);
+        let waited = [seen.waited_ns, before.map(|queued| queued.0)];
+        for (place, direction) in [1 - side, side].into_iter().enumerate() {
+            let at = At {
+                direction,
+                place,
+                timed,
+            };
+            if let Some(waited) = waited[place] {
+                self.samples.waits.record(at, waited, always);
+            }
         }
         if tcp.payload > 0 {
             let headers = u64::from(tcp.headers());
@@ -369,11 +378,7 @@ impl<F: FnMut(Over)> Capture<F> {
             }
         };
         // A SYN may have waited for other things than a queue, such as the address of its neighbour: no longer than data did.
-        let waits = &self.samples.waits[usize::from(back)][1];
-        let longest = match waits.n() {
-            n if n >= LEAST_WAITS => waits.max(),
-            _ => 0,
-        };
+        let longest = self.samples.waits.longest_before_ns(usize::from(back));
         let frame = connection.frame(base, longest);
         let timed = connection.units.timed(&frame);
         let start_ns = connection.opened_ns.unwrap_or(connection.first_ns);
@@ -478,21 +483,15 @@ impl<F: FnMut(Over)> Capture<F> {
             to.clock_went_back();
         }
         let seconds = |histogram: &Histogram| Quantiles::of(histogram, 1e-9);
-        // On one side of the capture point is the queue.
         let known = halves[0] + halves[1];
-        let deepest = |direction: usize| {
-            // Captured at the receiver: what waited behind that is none of the line.
-            let behind = usize::from(halves[1 - direction] < AT_HOST * known);
-            let waits = samples.waits[direction].iter().skip(behind);
-            let waits = waits.filter(|waits| waits.n() >= LEAST_WAITS);
-            waits.max_by_key(|waits| waits.quantile(0.999))
-        };
-        let deep = |direction: usize| Some(deepest(direction)?.quantile(0.999)? as f64 * 1e-9);
+        let carried = segments.map(|segments| segments.0);
+        let found = [0, 1].map(|direction| samples.waits.of(direction, carried, halves));
+        notes.extend(waits::notes(&found));
         let bulk = [from.bulk(), to.bulk()];
         let back = |direction: usize| bulk[1 - direction] as f64 / segments[direction].0.max(1) as f64;
         // Shares of round-trip times to the receiver of a direction.
         let place = |receiver: usize| Place::of(halves[receiver] / known);
-        let wait_s = [0, 1].map(|direction| deepest(direction).and_then(seconds));
+        let wait_s = found.map(|found| found.waits);
         let pairs = self.least.values().map(|halves| halves[0] + halves[1]);
         let pairs: Vec<u64> = pairs.collect();
         let nearest_ns = pairs.iter().min().copied();
@@ -536,7 +535,7 @@ impl<F: FnMut(Over)> Capture<F> {
             rtt_s: seconds(&samples.rtt),
             half_rtt_s: [seconds(&samples.half[0]), seconds(&samples.half[1])],
             beyond_rtt_s: seconds(&samples.beyond),
-            queue_s: [deep(0), deep(1)],
+            queue_s: found.map(|found| found.most_s),
             wait_s,
             standing,
             capture_point: (known > 0.0).then_some(halves[0] / known),
@@ -582,9 +581,6 @@ const MOST_HOSTS: u32 = 1 << 20;
 
 /// How long stragglers of a connection that is over are awaited.
 const LINGER_NS: u64 = 5_000_000_000;
-
-/// Fewer waits say nothing of a queue.
-const LEAST_WAITS: u64 = 100;
 
 /// Payload of a packet that counts as large.
 const FULL: u32 = 1000;

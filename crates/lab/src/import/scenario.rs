@@ -447,10 +447,11 @@ fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'stati
     let segments = summary.segments[direction];
     let full = summary.wait_s[direction].is_some_and(|waited| waited.p99 > FULL_SHARE * waited.max);
     let lost = segments.rate > 0.001 || segments.retransmitted >= LEAST_LOST && full;
-    // A queue that always stood is no distance.
+    // A queue that always stood is no distance, nor is the one of the other direction that others found.
     let rtt_s = summary.rtt_s.map(|rtt| match summary.standing {
         Some(standing) => standing.least_s,
-        None => rtt.p50,
+        None if direction == summary.busy() => rtt.p50,
+        None => rtt.min,
     });
     match (waited, rtt_s) {
         (Some(waited), _) if lost => (
@@ -499,7 +500,7 @@ const MOST_PAIRS: u64 = 64;
 
 #[cfg(test)]
 mod tests {
-    use super::{Basis, Controllers, Summary, line_rate, text};
+    use super::{Basis, Controllers, Summary, line_rate, queue_packets, text};
     use crate::import::rate::RateEstimate;
     use crate::import::summary::{Quantiles, Segments};
     use fleetfoot_sim::output::Histogram;
@@ -638,6 +639,23 @@ mod tests {
         // Without handshakes the smallest round-trip time may be that of packets as long.
         summary.handshake_rtt_s = None;
         assert_eq!(line_rate(&summary, 1).bps, 683e3);
+    }
+
+    #[test]
+    fn the_room_of_a_quiet_direction_is_not_that_of_the_other_one() {
+        // An upload whose queue of 160 ms most connections found; what came back waited 4 ms at most.
+        let summary = Summary {
+            segments: [
+                Segments::of(24_400_000, 16_900, 26),
+                Segments::of(1_500_000, 1052, 0),
+            ],
+            rtt_s: times(&[(1, 0.0404), (38, 0.204)]),
+            wait_s: [times(&[(5899, 0.165)]), times(&[(1052, 0.003)])],
+            queue_s: [Some(0.2), Some(0.004)],
+            ..Summary::default()
+        };
+        let (packets, _) = queue_packets(&summary, 1, 50e6);
+        assert_eq!(packets, 169, "50 Mbit/s for 40.4 ms");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What is measured over all connections.
 
+use super::waits::Waits;
 use fleetfoot_sim::output::Histogram;
 
 /// Times in nanoseconds, and sizes.
@@ -9,8 +10,7 @@ pub(super) struct Samples {
     pub(super) rtt: Histogram,
     pub(super) half: [Histogram; 2],
     pub(super) beyond: Histogram,
-    /// What data waited in queues, from the hosts that opened and to them: behind the capture point, and before it.
-    pub(super) waits: [[Histogram; 2]; 2],
+    pub(super) waits: Waits,
     pub(super) bytes: Histogram,
     pub(super) units: [Histogram; 2],
     pub(super) exchanges: Histogram,
