@@ -26,6 +26,7 @@ mod waits;
 pub use options::{Options, Over, Progress};
 
 pub(super) use counts::counted;
+pub(super) use waits::QUIET;
 
 use counts::Counts;
 use direction::{Directions, Passage, in_order, pair};

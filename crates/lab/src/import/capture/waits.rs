@@ -106,7 +106,7 @@ pub(super) fn notes(found: &[Found; 2]) -> impl Iterator<Item = Counted> {
 /// Fewer waits say nothing of a queue.
 const LEAST_WAITS: u64 = 100;
 /// A direction with less than one byte for so many of the other is quiet.
-const QUIET: u64 = 4;
+pub(in crate::import) const QUIET: u64 = 4;
 /// Waits up to this make no difference.
 const SHORT_NS: u64 = 1_000_000;
 

@@ -4,6 +4,7 @@
 //! the measure that is reported with it is, of those with this verdict, the one that is farthest beyond its first limit.
 
 use super::{Fit, Likeness, Verdict, difference, exchanges};
+use crate::import::capture::QUIET;
 use crate::import::summary::{Summary, count, time};
 use crate::scenario::{ReplayFit, Resolved};
 use fleetfoot_sim::output::RunOutput;
@@ -64,24 +65,7 @@ impl Fit {
         if let Some(chance) = self.chance.filter(|chance| *chance > TIMES[0]) {
             self.hold("chance", "chance alone makes", Some(chance), [TIMES[0], f64::MAX]);
         }
-        if let [Some(recorded), Some(replayed)] = self.rtt_s {
-            let difference = Some(apart(recorded, replayed));
-            self.hold(
-                "round-trip times",
-                "round-trip times differ by",
-                difference,
-                TIMES,
-            );
-            if let [Some(before), Some(after)] = self.wait_s[busy] {
-                let difference = Some(libm::fabs(after - before) / (recorded + before));
-                self.hold(
-                    "waits in the queue",
-                    "waits in the queue differ by",
-                    difference,
-                    TIMES,
-                );
-            }
-        }
+        self.hold_network(summary, busy);
         let [recorded, replayed] = self.retransmitted;
         let difference = libm::fabs(recorded - replayed);
         // Some segments more or less are chance.
@@ -110,6 +94,50 @@ impl Fit {
         }
         if self.verdict > Verdict::Close {
             self.advice = self.advise(summary, busy);
+        }
+    }
+
+    /// Round-trip times and waits in the queues of both directions.
+    fn hold_network(&mut self, summary: &Summary, busy: usize) {
+        if let [Some(recorded), Some(replayed)] = self.rtt_s {
+            let difference = Some(apart(recorded, replayed));
+            self.hold(
+                "round-trip times",
+                "round-trip times differ by",
+                difference,
+                TIMES,
+            );
+        } else {
+            // Without distance exchanges are those that were made up with it.
+            let likeness = self.connection_s.clone();
+            self.hold("connections", "connections differ by", likeness.difference, TIMES);
+        }
+        let rtt_s = match self.rtt_s {
+            [Some(recorded), Some(_)] => recorded,
+            _ => 0.0,
+        };
+        // Where both have much data, each one's recorded waits have some of the other's.
+        let quiet = summary.segments[1 - busy].bytes.saturating_mul(QUIET) < summary.segments[busy].bytes;
+        for (direction, name, words) in [
+            (busy, "waits in the queue", "waits in the queue differ by"),
+            (
+                1 - busy,
+                "waits in the queue of the other direction",
+                "waits in the queue of the direction with less data differ by",
+            ),
+        ] {
+            if let [Some(before), Some(after)] = self.wait_s[direction]
+                && (quiet || direction == busy)
+            {
+                let difference = libm::fabs(after - before) / (rtt_s + before).max(LEAST_TIME_S);
+                self.hold(name, words, Some(difference), TIMES);
+            }
+        }
+        if self.rtt_s[0].is_none() {
+            self.verdict = self.verdict.max(Verdict::Fair);
+            self.reasons.push(String::from(
+                "no round-trip time is known: the distance in the scenario is made up",
+            ));
         }
     }
 
@@ -302,6 +330,8 @@ pub(super) fn apart(one: f64, other: f64) -> f64 {
 
 /// Differences of times up to which a fit is close, and fair.
 const TIMES: [f64; 2] = [0.1, 0.3];
+/// Less than this of time is nothing to compare with.
+const LEAST_TIME_S: f64 = 0.005;
 /// What may be replayed the wrong way and does not matter.
 const SIDELESS_SHARE: f64 = 0.01;
 /// Shares of retransmitted segments that differ by no more than this are alike.
@@ -311,3 +341,87 @@ const SHORT_WAIT_S: f64 = 0.02;
 /// A shorter capture, or one with fewer exchanges, shows little.
 const SHORT_S: f64 = 10.0;
 const FEW: u64 = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::{Fit, Likeness, Verdict};
+    use crate::import::summary::{Segments, Summary};
+
+    fn likeness(difference: f64) -> Likeness {
+        Likeness {
+            recorded: None,
+            replayed: None,
+            difference: Some(difference),
+        }
+    }
+
+    /// All is alike.
+    fn alike() -> Fit {
+        Fit {
+            exchange_s: likeness(0.0),
+            long_s: likeness(0.0),
+            connection_s: likeness(0.0),
+            rtt_s: [Some(0.04); 2],
+            wait_s: [[None; 2], [Some(0.01); 2]],
+            retransmitted: [0.0; 2],
+            chance: None,
+            rate_known: true,
+            verdict: Verdict::Close,
+            measures: Vec::new(),
+            reasons: Vec::new(),
+            advice: Vec::new(),
+            controllers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn without_a_round_trip_time_waits_and_connections_are_compared_all_the_same() {
+        let judged = |fit: &Fit| {
+            let mut fit = fit.clone();
+            fit.hold_network(&Summary::default(), 1);
+            (fit.verdict, fit.reasons.join(", "))
+        };
+        assert_eq!(judged(&alike()), (Verdict::Close, String::new()));
+        let mut blind = Fit {
+            rtt_s: [None, Some(0.0715)],
+            ..alike()
+        };
+        let (verdict, reasons) = judged(&blind);
+        assert!(
+            verdict == Verdict::Fair && reasons.contains("no round-trip time is known"),
+            "{reasons}"
+        );
+        // Half of what data waited is missing, and connections are far too short.
+        blind.wait_s[1] = [Some(0.218), Some(0.109)];
+        blind.connection_s = likeness(0.7);
+        let (verdict, reasons) = judged(&blind);
+        assert!(
+            verdict == Verdict::Poor
+                && reasons.contains("connections differ by 70 %, waits in the queue differ by 50 %"),
+            "{reasons}"
+        );
+    }
+
+    #[test]
+    fn the_direction_with_less_data_is_compared_too() {
+        let mut fit = alike();
+        fit.wait_s[0] = [Some(0.005), Some(0.024)];
+        let mut summary = Summary {
+            segments: [2_000_000, 5_000_000].map(|bytes| Segments::of(bytes, 1, 0)),
+            ..Summary::default()
+        };
+        fit.hold_network(&summary, 1);
+        assert_eq!(
+            fit.verdict,
+            Verdict::Close,
+            "both directions are in the waits of either"
+        );
+        summary.segments[0] = Segments::of(1_000_000, 1, 0);
+        fit.hold_network(&summary, 1);
+        assert_eq!(fit.verdict, Verdict::Poor);
+        assert_eq!(
+            fit.reasons,
+            ["waits in the queue of the direction with less data differ by 42 %"]
+        );
+    }
+}
