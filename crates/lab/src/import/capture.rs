@@ -291,6 +291,9 @@ impl<F: FnMut(Over)> Capture<F> {
             if let Some(waited) = waited[place] {
                 self.samples.waits.record(at, waited, always);
             }
+            if let Some(waited) = seen.loss_waited_ns[place] {
+                self.samples.waits.record_at_loss(at, waited + always);
+            }
         }
         if tcp.payload > 0 {
             let headers = u64::from(tcp.headers());
@@ -538,6 +541,7 @@ impl<F: FnMut(Over)> Capture<F> {
             beyond_rtt_s: seconds(&samples.beyond),
             queue_s: found.map(|found| found.most_s),
             wait_s,
+            wait_at_loss_s: found.map(|found| found.at_loss),
             standing,
             capture_point: (known > 0.0).then_some(halves[0] / known),
             connection_bytes: Quantiles::of(&samples.bytes, 1.0),

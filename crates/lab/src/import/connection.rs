@@ -73,6 +73,8 @@ pub(super) struct End {
     late_ns: u64,
     /// The last round-trip time to it without the wait of a delayed ACK.
     prompt: Option<Prompt>,
+    /// When an ACK of it that was not delayed came last, and what the data that it acknowledged had waited.
+    waited: Option<(u64, u64)>,
     /// The least that an ACK of a single segment took beyond the smallest round-trip time, where that may have been a delay.
     alone_ns: Option<u64>,
     pub(super) packets: u64,
@@ -119,6 +121,9 @@ pub(super) struct Seen {
     pub(super) waited_ns: Option<u64>,
     /// What it waited in queues at least before it was captured, by its timestamp, and at most.
     pub(super) queued_ns: Option<(u64, u64)>,
+    /// Behind it, or behind what it acknowledges, something is missing for the first time; what the packet next to that waited, by the side of
+    /// the capture point (behind, before).
+    pub(super) loss_waited_ns: [Option<u64>; 2],
     /// Sent before its turn and late.
     pub(super) reordered: bool,
     /// A keep-alive or a probe of a closed window.
@@ -459,6 +464,7 @@ impl Connection {
         end.retransmitted_bytes += end.next.saturating_sub(start);
         if start > end.next && end.next > 0 && end.holes.len() < MOST_HOLES {
             end.holes.push((end.next, start, now_ns));
+            seen.loss_waited_ns[1] = seen.queued_ns.map(|queued| queued.0);
         }
         // What came before the first byte that was seen is not there.
         let known = if end.next == 0 && self.opened_ns.is_none() {

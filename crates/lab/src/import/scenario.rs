@@ -454,10 +454,20 @@ fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'stati
         None => rtt.min,
     });
     match (waited, rtt_s) {
-        (Some(waited), _) if lost => (
-            packets(waited),
-            "hardly any packet waited longer (99.9th percentile): an estimate",
-        ),
+        (Some(waited), _) if lost => match full_s(summary, direction) {
+            Some((full, true)) => (
+                packets(full),
+                "what packets waited when others were lost: an estimate. A few packets waited much longer, which is taken for a hiccup of something else",
+            ),
+            Some((full, false)) => (
+                packets(full),
+                "what packets waited when others were lost: an estimate. Many waited longer: the queue may serve its flows in turn, which drop-tail does not",
+            ),
+            None => (
+                packets(waited),
+                "hardly any packet waited longer (99.9th percentile): an estimate",
+            ),
+        },
         // It was never full: it has room for at least what was seen.
         (Some(waited), Some(rtt_s)) => (
             packets(waited.max(rtt_s)),
@@ -469,6 +479,23 @@ fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'stati
         ),
         (_, None) => (100, "not known"),
     }
+}
+
+/// What packets waited when others were lost, where some waited much longer, and whether these are a few: a queue that drops is full, and a few
+/// packets that are later than that were held up elsewhere, as by a host or a radio that paused.
+pub(super) fn full_s(summary: &Summary, direction: usize) -> Option<(f64, bool)> {
+    let (at_loss, wait) = summary.wait_at_loss_s[direction].zip(summary.wait_s[direction])?;
+    // Random losses, and reordering that looks like them, come at any length of the queue.
+    let alike = at_loss.p90 < ALIKE * at_loss.p50;
+    let full = alike && at_loss.n >= LEAST_LOST && at_loss.p50 > 0.5 * wait.p99;
+    let few = wait.p99 < HICCUP * at_loss.p50;
+    let full_s = if few {
+        at_loss.p50.max(wait.p99)
+    } else {
+        at_loss.p50
+    };
+    let most = summary.queue_s[direction].unwrap_or(0.0);
+    (full && most > HICCUP * full_s).then_some((full_s, few))
 }
 
 /// Groups of long transfers.
@@ -483,6 +510,10 @@ const LEAST_UNHELD: u64 = 3;
 const LEAST_LOST: u64 = 10;
 /// One packet in a hundred waits longer than this share of the longest wait, where a queue was full.
 const FULL_SHARE: f64 = 0.8;
+/// Nearly all packets next to those that a full queue drops wait for no more than so many times what half of them do.
+const ALIKE: f64 = 1.1;
+/// Beyond so many times what packets waited when others were lost it is no wait in the same queue.
+const HICCUP: f64 = 1.25;
 /// A line that nothing waited for is as many times faster than what came.
 const MANIFOLD: f64 = 20.0;
 /// Share of a round-trip time that nobody notices.
@@ -639,6 +670,45 @@ mod tests {
         // Without handshakes the smallest round-trip time may be that of packets as long.
         summary.handshake_rtt_s = None;
         assert_eq!(line_rate(&summary, 1).bps, 683e3);
+    }
+
+    #[test]
+    fn a_hiccup_is_no_room_of_the_queue() {
+        // A queue of 80 ms at 50 Mbit/s that drops; six packets of a thousand came 100 to 180 ms late, in two bursts.
+        let mut summary = Summary {
+            rate: [RateEstimate::default(), estimate(50e6, Basis::Spacing)],
+            segments: [Segments::of(500, 5, 0), Segments::of(118_000_000, 81_751, 113)],
+            rtt_s: times(&[(56, 0.068)]),
+            wait_s: [None, times(&[(900, 0.04), (94, 0.079), (6, 0.18)])],
+            queue_s: [None, Some(0.18)],
+            wait_at_loss_s: [None, times(&[(5, 0.01), (50, 0.0795), (3, 0.18)])],
+            ..Summary::default()
+        };
+        let (packets, why) = queue_packets(&summary, 1, 50e6);
+        assert!(
+            (325..340).contains(&packets) && why.contains("hiccup"),
+            "{packets}: {why}"
+        );
+        // Many that waited longer are no hiccup: a queue that serves its flows in turn.
+        summary.wait_s[1] = times(&[(900, 0.04), (100, 0.12)]);
+        let (packets, why) = queue_packets(&summary, 1, 50e6);
+        assert!(
+            (330..340).contains(&packets) && why.contains("in turn"),
+            "{packets}: {why}"
+        );
+        // Without one, what hardly any packet waited longer than.
+        (summary.wait_s[1], summary.queue_s[1]) = (times(&[(900, 0.04), (100, 0.08)]), Some(0.08));
+        let (packets, why) = queue_packets(&summary, 1, 50e6);
+        assert!(
+            (330..340).contains(&packets) && why.contains("99.9th"),
+            "{packets}: {why}"
+        );
+        // Losses that come at any length of the queue show no room.
+        (summary.wait_s[1], summary.queue_s[1]) = (times(&[(900, 0.04), (94, 0.079), (6, 0.18)]), Some(0.18));
+        for at_loss in [[(50, 0.02), (5, 0.079)], [(30, 0.06), (25, 0.079)]] {
+            summary.wait_at_loss_s[1] = times(&at_loss);
+            assert_eq!(queue_packets(&summary, 1, 50e6).0, 750);
+        }
     }
 
     #[test]

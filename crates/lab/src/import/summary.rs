@@ -146,6 +146,8 @@ pub struct Summary {
     pub queue_s: [Option<f64>; 2],
     /// What data waited in queues.
     pub wait_s: [Option<Quantiles>; 2],
+    /// What packets waited that came next to lost ones: as long as the queue is, where it was full.
+    pub wait_at_loss_s: [Option<Quantiles>; 2],
     /// A queue that stood while they spoke is probably in the round-trip times of some hosts.
     pub standing: Option<Standing>,
     /// Share of the round-trip time between the capture point and the hosts that opened: 0 at these, 1 at the others.

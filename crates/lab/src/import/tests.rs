@@ -978,3 +978,52 @@ fn what_applications_take_is_no_travel_time_though_their_data_carry_the_acks() {
         }
     }
 }
+
+/// The packet with these options, a multiple of four bytes.
+fn with_options(packet: &[u8], options: &[u8]) -> Vec<u8> {
+    let length = u16::from_be_bytes([packet[2], packet[3]]) + options.len() as u16;
+    let mut packet = packet.to_vec();
+    packet[2..4].copy_from_slice(&length.to_be_bytes());
+    packet[32] += (options.len() as u8 / 4) << 4;
+    packet.extend_from_slice(options);
+    packet
+}
+
+#[test]
+fn waits_next_to_losses_are_told_apart() {
+    // Captured at the client: every 4 ms a segment by the server's clock. Forty times they wait longer and longer, up to 80 ms; then one is lost, and
+    // comes again later. Ten packets in a row are late by 200 ms.
+    let mut maker = Maker::new();
+    maker.shake(0, 20_000).add(&[Step(20_000, true, ACK, 1, 1, 100)]);
+    let stamps = |ticks: u64| {
+        let ticks = (ticks as u32).to_be_bytes();
+        [&[1, 1, 8, 10][..], &ticks, &[0, 0, 0, 1]].concat()
+    };
+    let mut seq = 1;
+    let mut packets = Vec::new();
+    for round in 0..40_u64 {
+        for number in 0..10_u64 {
+            let sent_ms = 100 + 160 * round + 4 * number + if round > 20 { 200 } else { 0 };
+            let late_ms = if round == 20 { 200 } else { 8 * (number + 1) };
+            if number == 9 {
+                seq += 1000; // lost before this one
+            }
+            let step = Step((sent_ms + late_ms) * 1000, false, ACK, seq, 101, 1000);
+            packets.push((step.0, with_options(&maker.ip(step), &stamps(sent_ms))));
+            if number == 9 {
+                let again = Step((sent_ms + 7 + late_ms) * 1000, false, ACK, seq - 1000, 101, 1000);
+                packets.push((again.0, with_options(&maker.ip(again), &stamps(sent_ms + 7))));
+            }
+            seq += 1000;
+        }
+    }
+    packets.sort_by_key(|packet| packet.0);
+    maker.packets.extend(packets);
+    let summary = import(&maker.pcap()).1.expect("a capture");
+    let at_loss = summary.wait_at_loss_s[1].expect("losses");
+    assert!(
+        at_loss.n >= 38 && (at_loss.p50 - 0.072).abs() < 0.009,
+        "{at_loss:?}"
+    );
+    assert!(summary.queue_s[1] > Some(0.18), "{:?}", summary.queue_s);
+}

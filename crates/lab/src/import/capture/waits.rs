@@ -28,6 +28,8 @@ pub(super) struct At {
 pub(super) struct Waits {
     all: Table,
     timed: Table,
+    /// Of packets next to lost ones.
+    at_loss: Table,
 }
 
 /// What is known of a direction.
@@ -36,6 +38,8 @@ pub(super) struct Found {
     pub(super) waits: Option<Quantiles>,
     /// What hardly any data waited longer than (99.9th percentile).
     pub(super) most_s: Option<f64>,
+    /// What packets next to lost ones waited.
+    pub(super) at_loss: Option<Quantiles>,
     /// Waits that may be of either direction, and are therefore not in the others.
     either: u64,
 }
@@ -47,6 +51,11 @@ impl Waits {
         if at.timed {
             self.timed[at.direction][at.place].record(waited_ns);
         }
+    }
+
+    /// The wait of a packet next to a lost one.
+    pub(super) fn record_at_loss(&mut self, at: At, waited_ns: u64) {
+        self.at_loss[at.direction][at.place].record(waited_ns);
     }
 
     /// The longest wait before the capture point; 0: unknown.
@@ -80,9 +89,11 @@ impl Waits {
                 ..Found::default()
             };
         }
+        let seconds = |histogram: &Histogram| Quantiles::of(histogram, 1e-9);
         Found {
-            waits: Quantiles::of(waits, 1e-9),
+            waits: seconds(waits),
             most_s: waits.quantile(0.999).map(|most| most as f64 * 1e-9),
+            at_loss: seconds(&self.at_loss[direction][place]),
             either: 0,
         }
     }

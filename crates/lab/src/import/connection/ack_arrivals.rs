@@ -30,6 +30,7 @@ impl Connection {
                 *block = (from, to);
             }
         }
+        let had_hole = other.ledger.has_hole();
         let rides = tcp.payload > 0;
         let advances = other.acked > before;
         // In a recovery the timestamp echoed stays what it was.
@@ -84,6 +85,13 @@ impl Connection {
             },
             ..delivered
         });
+        // The last packet that arrived before a hole came into the queue just before those that it dropped.
+        if !had_hole && other.ledger.has_hole() {
+            let near = own
+                .waited
+                .filter(|waited| now_ns.saturating_sub(waited.0) < DELAYED_NS);
+            seen.loss_waited_ns[0] = near.map(|waited| waited.1);
+        }
         if let (Some(delivered), Some((sample, _))) = (&delivered, seen.sample_ns) {
             let least = own.half_ns.unwrap_or(sample);
             // The ACK of a single segment may have been delayed, one with data waited for the application.
@@ -125,7 +133,11 @@ impl Connection {
                 });
                 // What the ACK itself waited is not the data's.
                 let late = late_ns.map_or(0, |late| late.saturating_sub(TICK_NS));
-                seen.waited_ns = Some(waited.saturating_sub(late));
+                let waited = waited.saturating_sub(late);
+                seen.waited_ns = Some(waited);
+                if !had_hole && !other.ledger.has_hole() {
+                    own.waited = Some((now_ns, waited));
+                }
             }
             self.units.settle((1 - side) as u8, other.acked, settled);
         }

@@ -5,6 +5,7 @@
 
 use super::{Fit, Likeness, Verdict, difference, exchanges};
 use crate::import::capture::QUIET;
+use crate::import::scenario;
 use crate::import::summary::{Summary, count, time};
 use crate::scenario::{ReplayFit, Resolved};
 use fleetfoot_sim::output::RunOutput;
@@ -133,6 +134,12 @@ impl Fit {
                 self.hold(name, words, Some(difference), TIMES);
             }
         }
+        if hiccup(summary, busy) {
+            self.verdict = self.verdict.max(Verdict::Fair);
+            self.reasons.push(String::from(
+                "a hiccup held some packets up for longer than the queue does, which is not replayed",
+            ));
+        }
         if self.rtt_s[0].is_none() {
             self.verdict = self.verdict.max(Verdict::Fair);
             self.reasons.push(String::from(
@@ -231,6 +238,11 @@ impl Fit {
                 standing.scale()
             ));
         }
+        if hiccup(summary, busy) {
+            advice.push(String::from(
+                "What senders did after the hiccup tells little of their congestion control: say it with --congestion-control NAME where you know it, or capture again.",
+            ));
+        }
         let exchanges = self.exchange_s.recorded.map_or(0, |sample| sample.n);
         if summary.span_s < SHORT_S || exchanges < FEW {
             advice.push(format!(
@@ -292,6 +304,11 @@ impl Fit {
             ),
         }
     }
+}
+
+/// Whether a few packets were held up elsewhere than in the queue.
+fn hiccup(summary: &Summary, direction: usize) -> bool {
+    scenario::full_s(summary, direction).is_some_and(|(_, few)| few)
 }
 
 /// Why exchanges of a replay may not have ended, in words.
