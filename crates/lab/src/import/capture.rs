@@ -83,6 +83,8 @@ struct Capture<F> {
     candidates: Candidates,
     /// Bytes, segments and retransmitted segments from the hosts that opened, and to them.
     segments: [(u64, u64, u64); 2],
+    /// Packets that were looked for a second time, and found.
+    sightings: [u64; 2],
     meters: [Meter; 2],
     mss: BTreeMap<u16, u64>,
     /// Small segments sent behind small ones that were not acknowledged.
@@ -127,6 +129,7 @@ impl<F: FnMut(Over)> Capture<F> {
             samples: Samples::default(),
             candidates: Candidates::default(),
             segments: [(0, 0, 0); 2],
+            sightings: [0; 2],
             meters: [Meter::default(), Meter::default()],
             mss: BTreeMap::new(),
             unheld: 0,
@@ -344,6 +347,9 @@ impl<F: FnMut(Over)> Capture<F> {
     fn conclude(&mut self, Entry { connection, .. }: &Entry<Connection>) {
         let counts = &mut self.counts;
         let back = connection.back.unwrap_or(false);
+        for (sum, more) in self.sightings.iter_mut().zip(connection.sightings()) {
+            *sum += more;
+        }
         for (side, end) in connection.ends.iter().enumerate() {
             let sum = &mut self.segments[side ^ usize::from(back)];
             sum.0 += end.next.min(1 << 50);
@@ -460,8 +466,8 @@ impl<F: FnMut(Over)> Capture<F> {
             self.give_up(place);
             self.counts.open_after += self.written - before;
         }
-        if self.written == 0 {
-            return Err(self.nothing(stop));
+        if let Some(refusal) = self.refusal(stop) {
+            return Err(refusal);
         }
         let (left_out, mut notes) =
             self.counts

@@ -16,11 +16,13 @@ use super::adus::{Frame, Units};
 use super::delivery::{Clock, Delivered, Ledger, TICK_NS};
 use super::link_layer::{ACK, FIN, RST, SYN, Tcp};
 use handshake::Handshake;
+use sightings::Sightings;
 use std::collections::VecDeque;
 
 mod ack_arrivals;
 mod end;
 mod handshake;
+mod sightings;
 
 /// One end of a connection, and what it sent.
 #[derive(Debug, Default)]
@@ -57,6 +59,7 @@ pub(super) struct End {
     /// Largest payload seen, where no MSS was.
     largest: u32,
     recent: VecDeque<(u64, Print)>,
+    sightings: Sightings,
     /// The interface that saw it first.
     interface: Option<u32>,
     /// Smallest and handshake's round-trip time between the capture point and it.
@@ -254,6 +257,7 @@ impl Connection {
             end.recent.pop_front();
         }
         end.recent.push_back((now_ns, print));
+        end.sightings.take(tcp);
         false
     }
 
@@ -550,6 +554,12 @@ impl Connection {
     /// The end that the last byte was for.
     pub(super) fn last_listener(&self) -> usize {
         usize::from(self.ends[0].last_data_ns > self.ends[1].last_data_ns)
+    }
+
+    /// Packets with data that were looked at, and those of them that came a second time, too late for a copy on the same wire.
+    pub(super) fn sightings(&self) -> [u64; 2] {
+        let sum = |of: fn(&End) -> u64| self.ends.iter().map(of).sum();
+        [sum(|end| end.sightings.once), sum(|end| end.sightings.again)]
     }
 
     /// Largest windows; 0: not known.

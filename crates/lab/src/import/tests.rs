@@ -979,6 +979,29 @@ fn what_applications_take_is_no_travel_time_though_their_data_carry_the_acks() {
     }
 }
 
+#[test]
+fn two_captures_in_one_interface_are_not_believed() {
+    let merged = |apart: u64, id: u16| {
+        let maker = without_pause(true, 10_000, 0, 60);
+        let mut packets = maker.packets.clone();
+        packets.extend(maker.packets.iter().map(|(at, packet)| {
+            let mut packet = packet.clone();
+            packet[8] -= 1; // another router
+            packet[4] ^= id as u8;
+            (at + apart, packet)
+        }));
+        packets.sort_by_key(|packet| packet.0);
+        import(&pcap(101, &packets)).1
+    };
+    let refused = merged(2_400, 0).expect_err("twice");
+    assert!(
+        refused.contains("nearly every packet is in it twice") && refused.contains("mergecap -I none"),
+        "{refused}"
+    );
+    assert!(merged(100, 0).is_ok(), "copies on one wire are left out");
+    assert!(merged(2_400, 1).is_ok(), "others that only look alike");
+}
+
 /// The packet with these options, a multiple of four bytes.
 fn with_options(packet: &[u8], options: &[u8]) -> Vec<u8> {
     let length = u16::from_be_bytes([packet[2], packet[3]]) + options.len() as u16;

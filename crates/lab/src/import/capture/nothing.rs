@@ -1,10 +1,17 @@
-//! A capture of which nothing can be made.
+//! A capture of which nothing can be made, or nothing that is true.
 
 use super::{Capture, Over, Stop};
 
 impl<F: FnMut(Over)> Capture<F> {
-    /// Why nothing can be made of it.
-    pub(super) fn nothing(&self, stop: &Stop) -> String {
+    /// Why nothing can be made of it, if that is so.
+    pub(super) fn refusal(&self, stop: &Stop) -> Option<String> {
+        match self.written {
+            0 => Some(self.nothing(stop)),
+            _ => self.merged(),
+        }
+    }
+
+    fn nothing(&self, stop: &Stop) -> String {
         if let Some((link, _)) = self.unknown_links.iter().next()
             && self.links.is_empty()
         {
@@ -28,4 +35,21 @@ impl<F: FnMut(Over)> Capture<F> {
         }
         message
     }
+
+    /// Why it is not believed: nearly every packet is in it twice.
+    fn merged(&self) -> Option<String> {
+        let [once, again] = self.sightings;
+        (once >= LEAST_SIGHTINGS && again as f64 >= MERGED * once as f64).then(|| {
+            format!(
+                "nearly every packet is in it twice ({again} of {once} that were looked for came again, later than a copy does): it was captured at two places, \
+                 which are merged into one interface, so that no time in it can be believed. Merge with an interface for each (`mergecap -I none`), or \
+                 import the capture of one place"
+            )
+        })
+    }
 }
+
+/// Packets that were looked for; fewer show nothing.
+const LEAST_SIGHTINGS: u64 = 20;
+/// The share of them that came again where two captures are merged.
+const MERGED: f64 = 0.8;
