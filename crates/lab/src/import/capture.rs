@@ -432,7 +432,7 @@ impl<F: FnMut(Over)> Capture<F> {
         samples.connection.record(seen + ways + queued_ns + frame.late_ns);
         let loss = [0, 1].map(|side| {
             let end: &super::connection::End = &connection.ends[side];
-            end.retransmitted as f64 / end.segments.max(1) as f64
+            end.retransmitted.saturating_sub(end.needless) as f64 / end.segments.max(1) as f64
         });
         let vector = Vector {
             start_us: start_ns / 1000,

@@ -84,6 +84,8 @@ pub(super) struct End {
     pub(super) segments: u64,
     pub(super) retransmitted: u64,
     pub(super) retransmitted_bytes: u64,
+    /// Segments that its peer reported as received twice.
+    pub(super) needless: u64,
 }
 
 /// A round-trip time to an end that no delay of its ACKs is in.

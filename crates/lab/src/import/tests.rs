@@ -1013,6 +1013,36 @@ fn with_options(packet: &[u8], options: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn segments_that_came_twice_were_not_lost() {
+    // Ten questions, each sent again after 300 ms; of the last four only the answer was late, and the server reports that they came twice.
+    let mut maker = Maker::new();
+    maker.shake(0, 60_000);
+    for number in 0..10 {
+        let (at, said) = (100_000 + 1_000_000 * u64::from(number), 1 + 100 * number);
+        maker.add(&[
+            Step(at, true, ACK, said, said, 100),
+            Step(at + 300_000, true, ACK, said, said, 100),
+            Step(at + 360_000, false, ACK, said, said + 100, 0),
+        ]);
+        if number >= 6 {
+            let last = maker.packets.len() - 1;
+            let [from, to] = [said, said + 100].map(|edge| (1_000 + edge).to_be_bytes());
+            let options = [&[1, 1, 5, 10][..], &from, &to].concat();
+            maker.packets[last].1 = with_options(&maker.packets[last].1, &options);
+        }
+        maker.add(&[
+            Step(at + 361_000, false, ACK, said, said + 100, 100),
+            Step(at + 361_100, true, ACK, said + 100, said + 100, 0),
+        ]);
+    }
+    let (vectors, summary) = import(&maker.pcap());
+    let segments = summary.expect("a capture").segments[0];
+    assert_eq!((segments.segments, segments.retransmitted), (20, 10));
+    // Six were lost.
+    assert_eq!(vectors[0].loss, [0.3, 0.0]);
+}
+
+#[test]
 fn waits_next_to_losses_are_told_apart() {
     // Captured at the client: every 4 ms a segment by the server's clock. Forty times they wait longer and longer, up to 80 ms; then one is lost, and
     // comes again later. Ten packets in a row are late by 200 ms.

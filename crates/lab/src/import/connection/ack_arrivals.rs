@@ -30,6 +30,9 @@ impl Connection {
                 *block = (from, to);
             }
         }
+        // RFC 2883: a first range that is acknowledged already came twice.
+        let [first, ..] = blocks;
+        other.needless += u64::from(first.0 < first.1 && first.1 <= other.acked.min(other.next));
         let had_hole = other.ledger.has_hole();
         let rides = tcp.payload > 0;
         let advances = other.acked > before;

@@ -225,6 +225,11 @@ impl Fit {
             advice.push(String::from(
                 "More was lost than a queue explains: losses = true in [[traffic]] replays the recorded shares as random losses.",
             ));
+        } else if replayed - recorded > CHANCE_LOST && self.lost_at_random() {
+            advice.push(String::from(
+                "The replay retransmits more than was recorded, and no queue drops it: the random losses of `losses = true` are more than the path's. Write smaller \
+                 shares into the lines `l` of the .cvec, or losses = false.",
+            ));
         } else if replayed - recorded > CHANCE_LOST {
             advice.push(String::from(
                 "The replay loses more than was recorded: a larger `limit` of the bottleneck's queue, or a congestion control that fills it less.",
@@ -271,6 +276,16 @@ impl Fit {
             ));
         }
         advice
+    }
+
+    /// Whether the replay has random losses, and no queue that stood.
+    fn lost_at_random(&self) -> bool {
+        let losses = self
+            .controllers
+            .first()
+            .is_some_and(|first| first.name.ends_with(", losses"));
+        let waits = self.wait_s.iter().filter_map(|wait| wait[1]);
+        losses && waits.fold(0.0, f64::max) < SHORT_WAIT_S
     }
 
     /// The fit as the scenario carries it.
@@ -363,6 +378,7 @@ const FEW: u64 = 20;
 mod tests {
     use super::{Fit, Likeness, Verdict};
     use crate::import::summary::{Segments, Summary};
+    use crate::scenario::ControllerFit;
 
     fn likeness(difference: f64) -> Likeness {
         Likeness {
@@ -439,6 +455,27 @@ mod tests {
         assert_eq!(
             fit.reasons,
             ["waits in the queue of the direction with less data differ by 42 %"]
+        );
+    }
+
+    #[test]
+    fn advice_against_losses_is_what_the_record_shows() {
+        let mut fit = alike();
+        fit.retransmitted = [0.06, 0.11];
+        fit.wait_s[1] = [Some(0.0), Some(0.0)];
+        let queue = fit.advise(&Summary::default(), 1).join(" ");
+        assert!(
+            queue.contains("a larger `limit` of the bottleneck's queue"),
+            "{queue}"
+        );
+        fit.controllers = vec![ControllerFit {
+            name: String::from("cubic, losses"),
+            difference: 0.07,
+        }];
+        let losses = fit.advise(&Summary::default(), 1).join(" ");
+        assert!(
+            losses.contains("no queue drops it") && !losses.contains("`limit`"),
+            "{losses}"
         );
     }
 }
