@@ -262,6 +262,7 @@ impl<F: FnMut(Over)> Capture<F> {
             (&mut counts.probes, seen.probe),
             (&mut counts.aggregates, seen.aggregate),
             (&mut counts.lost_track, seen.lost_track),
+            (&mut counts.optionless, tcp.cut && tcp.timestamps.is_none()),
         ] {
             *count += u64::from(happened);
         }
@@ -370,7 +371,7 @@ impl<F: FnMut(Over)> Capture<F> {
             let said: u64 = connection.ends.iter().map(|end| end.next.min(1 << 50)).sum();
             self.sideless = (self.sideless.0 + 1, self.sideless.1 + said);
         }
-        counts.open_before += u64::from(connection.opened_ns.is_none() && !connection.answered);
+        counts.take_begun_before(connection);
         counts.reset += u64::from(connection.reset_by.is_some());
         counts.cut += u64::from(connection.units.cut);
         self.unheld += connection.unheld;
@@ -512,6 +513,7 @@ impl<F: FnMut(Over)> Capture<F> {
             to.estimate(place(0), back(1), crowded),
         ];
         let busy = usize::from(segments[1].0 > segments[0].0);
+        notes.extend(self.counts.begun_within(all, wait_s[busy]));
         // Where the rate is not known, what was certainly carried holds less.
         let bps = rate[busy].bps.filter(|_| rate[busy].basis != Basis::AtMost);
         let pipe = bps.unwrap_or(0.0) / 8.0 * nearest_ns.unwrap_or(0) as f64 * 1e-9;

@@ -1002,6 +1002,25 @@ fn two_captures_in_one_interface_are_not_believed() {
     assert!(merged(2_400, 1).is_ok(), "others that only look alike");
 }
 
+#[test]
+fn options_that_were_cut_off_are_reported() {
+    let cut = |kept: usize| {
+        let mut maker = without_pause(true, 10_000, 0, 10);
+        for (_, packet) in &mut maker.packets {
+            if u16::from_be_bytes([packet[2], packet[3]]) > 60 {
+                // Twelve bytes of options, timestamps among them.
+                let options = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1];
+                packet.splice(40..40, options);
+                packet[32] = 8 << 4;
+                packet.truncate(40 + kept);
+            }
+        }
+        import(&maker.pcap()).1.expect("a capture")
+    };
+    assert_eq!(noted(&cut(0), "options that the capture cut off"), 20);
+    assert_eq!(noted(&cut(12), "options that the capture cut off"), 0);
+}
+
 /// The packet with these options, a multiple of four bytes.
 fn with_options(packet: &[u8], options: &[u8]) -> Vec<u8> {
     let length = u16::from_be_bytes([packet[2], packet[3]]) + options.len() as u16;
@@ -1079,4 +1098,36 @@ fn waits_next_to_losses_are_told_apart() {
         "{at_loss:?}"
     );
     assert!(summary.queue_s[1] > Some(0.18), "{:?}", summary.queue_s);
+}
+
+#[test]
+fn a_capture_that_begins_within_a_transfer_says_what_its_queue_hides() {
+    let begun = |late: u64, opened: bool| {
+        let mut maker = Maker::new();
+        if opened {
+            maker.shake(0, 20_000).add(&[Step(20_000, true, ACK, 1, 1, 100)]);
+        }
+        for number in 0..300_u32 {
+            let at = 100_000 + 2_000 * u64::from(number);
+            let said = 1 + 1000 * number;
+            // Data wait in turn for nothing and for so long.
+            let wait = late * u64::from(number % 2);
+            let step = Step(at + wait, false, ACK, said, 101, 1000);
+            let options = [
+                &[1, 1, 8, 10][..],
+                &(at as u32 / 1000).to_be_bytes(),
+                &[0, 0, 0, 1],
+            ]
+            .concat();
+            let packet = with_options(&maker.ip(step), &options);
+            maker.packets.push((step.0, packet));
+            maker.add(&[Step(at + wait + 100, true, ACK, 101, said + 1000, 0)]);
+        }
+        maker.packets.sort_by_key(|packet| packet.0);
+        import(&maker.pcap()).1.expect("a capture")
+    };
+    let hint = "the queue may have been full from the first packet on";
+    assert_eq!(noted(&begun(50_000, false), hint), 1);
+    assert_eq!(noted(&begun(50_000, true), hint), 0);
+    assert_eq!(noted(&begun(0, false), hint), 0, "nothing waited");
 }

@@ -1,7 +1,8 @@
 //! What is left out of an import, and what needs to be known of it.
 
+use crate::import::connection::{Connection, End};
 use crate::import::reader::{Stop, kind_name};
-use crate::import::summary::Counted;
+use crate::import::summary::{Counted, Quantiles};
 
 /// What is left out or needs to be known.
 #[derive(Debug, Default)]
@@ -23,6 +24,10 @@ pub(super) struct Counts {
     pub(super) refused: u64,
     pub(super) silent: u64,
     pub(super) open_before: u64,
+    /// Bytes that were seen of these.
+    pub(super) open_before_bytes: u64,
+    /// Packets whose options were cut off, timestamps too if they had any.
+    pub(super) optionless: u64,
     pub(super) open_after: u64,
     pub(super) one_way: u64,
     pub(super) evicted: u64,
@@ -37,6 +42,28 @@ impl Counts {
     pub(super) fn other(&mut self, length: u32) {
         self.other_protocol += 1;
         self.other_bytes += u64::from(length);
+    }
+
+    /// A connection that may have been open before the capture began.
+    pub(super) fn take_begun_before(&mut self, connection: &Connection) {
+        if connection.opened_ns.is_none() && !connection.answered {
+            self.open_before += 1;
+            self.open_before_bytes += connection.ends.iter().map(End::seen_bytes).sum::<u64>();
+        }
+    }
+
+    /// Where most of the data is of connections that were open before, and packets waited: what is doubtful then, in words.
+    pub(super) fn begun_within(&self, bytes: u64, waits: Option<Quantiles>) -> Option<Counted> {
+        let most = self.open_before_bytes.saturating_mul(2) > bytes;
+        let waited = waits.is_some_and(|waits| waits.p90 > WAITED_S);
+        (most && waited).then(|| {
+            counted(
+                self.open_before,
+                "connection[s] with most of the data [were|was] open before the capture began, and packets waited: the queue may have been full from the first \
+                 packet on. What it held all the time is in the smallest round-trip times then, so that the `delay` of the bottleneck is too long and \
+                 the `limit` of its queue too small: capture from before the line is full, or write the distance that `ping` shows on an idle line",
+            )
+        })
     }
 
     /// Whether other protocols took a part of the line beside so many bytes of TCP, in words.
@@ -124,6 +151,11 @@ impl Counts {
                 "packet[s are| is] longer than a segment: taken at a host with segmentation offload, which hides single packets",
             ),
             (
+                counts.optionless,
+                "packet[s have| has] TCP options that the capture cut off: timestamps and selective ACKs in them are missed, and with them what tells queues from \
+                 distance. Capture at least 96 bytes of each packet (tcpdump -s 96)",
+            ),
+            (
                 counts.missing,
                 "gap[s] in the data that [were|was] acknowledged: the capture missed packets",
             ),
@@ -159,6 +191,9 @@ impl Counts {
 
 /// Less of other protocols, as a share of TCP's bytes, does not change what is reported of a line.
 const CROWD: f64 = 0.05;
+
+/// Packets that wait for less show no queue (s).
+const WAITED_S: f64 = 0.001;
 
 /// `what` has `[plural|singular]` where the words differ; `[s]` is a plural alone.
 pub(in crate::import) fn counted(count: u64, what: impl Into<String>) -> Counted {
