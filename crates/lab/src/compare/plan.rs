@@ -55,7 +55,7 @@ pub struct Planned {
     pub places: Vec<usize>,
     /// The senders it changes.
     pub senders: Option<Senders>,
-    /// Parameters of the queues it changes with another value than the mechanisms': in a search, and on long paths ([`super::long_path`]).
+    /// Parameters of the queues it changes with another value than the mechanisms': in a search, and on long paths (`long_path`).
     pub tuned: Vec<(&'static str, toml::Value)>,
     /// Name of the variant of which it is a part: the same mechanism at some of its places only, or on one side only.
     pub part_of: Option<String>,
