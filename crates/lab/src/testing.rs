@@ -1,5 +1,6 @@
 //! For tests: a scenario with made-up results whose effects are known.
 
+use crate::result::Recommended;
 use crate::scenario::Scenario;
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
 use fleetfoot_core::rng::Rng;
@@ -13,6 +14,20 @@ use std::sync::atomic::AtomicBool;
 
 /// A line of 10 Mbit/s both ways: pages and two uploads share its queue; many tests change single keys of it.
 pub(crate) const BUSY_LINE: &str = include_str!("testing/busy-line.toml");
+
+/// The advice to try `variant` first, with nothing else to say, over 10 seeds.
+pub(crate) fn recommended(variant: &str) -> Recommended {
+    Recommended {
+        variant: variant.to_owned(),
+        equals: Vec::new(),
+        places: Vec::new(),
+        matters: None,
+        seeds: 10,
+        undecided: 0,
+        open: Vec::new(),
+        tier: 1,
+    }
+}
 
 /// Two variants over a small line.
 pub(crate) const TEXT: &str = r#"

@@ -636,7 +636,7 @@ mod tests {
             };
             let plan = Plan::compare(scenario, &choice).expect("it resolves");
             let document = Document {
-                recommended: Some(recommended(name)),
+                recommended: Some(crate::testing::recommended(name)),
                 ..Document::default()
             };
             nagle(&plan, &document)
@@ -651,19 +651,6 @@ mod tests {
         assert_eq!(noted("tcp = { nagle = false }", "fq-codel"), None);
     }
 
-    fn recommended(name: &str) -> crate::result::Recommended {
-        crate::result::Recommended {
-            variant: name.to_owned(),
-            equals: Vec::new(),
-            places: Vec::new(),
-            matters: None,
-            seeds: 10,
-            undecided: 0,
-            open: Vec::new(),
-            tier: 1,
-        }
-    }
-
     #[test]
     fn that_no_queue_stands_does_not_speak_against_a_queue_that_is_recommended() {
         let scenario = Scenario::parse("home-line.toml", crate::testing::BUSY_LINE).expect("it is correct");
@@ -675,7 +662,7 @@ mod tests {
             "{note}"
         );
         let mut with = |name: &str| {
-            document.recommended = Some(recommended(name));
+            document.recommended = Some(crate::testing::recommended(name));
             nothing_stands(&plan, &document)
         };
         let note = with("fq-codel");

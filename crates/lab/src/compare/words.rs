@@ -722,14 +722,9 @@ mod tests {
         };
         let advised = |matters: Option<&str>| {
             let recommended = Recommended {
-                variant: String::from("drr"),
-                equals: Vec::new(),
                 places: vec![uplink.to_owned(), downlink.to_owned()],
                 matters: matters.map(str::to_owned),
-                seeds: 5,
-                undecided: 0,
-                open: Vec::new(),
-                tier: 1,
+                ..crate::testing::recommended("drr")
             };
             done(&document, &recommended).map(|variant| variant.name.clone())
         };
@@ -768,14 +763,8 @@ mod tests {
     #[test]
     fn it_is_said_of_how_many_variants_the_seeds_do_not_decide() {
         let mut recommended = Recommended {
-            variant: String::from("sfq"),
-            equals: Vec::new(),
-            places: Vec::new(),
-            matters: None,
             seeds: 3,
-            undecided: 0,
-            open: Vec::new(),
-            tier: 1,
+            ..crate::testing::recommended("sfq")
         };
         assert_eq!(how_sure(&recommended), "over 3 seeds");
         recommended.undecided = 2;

@@ -39,7 +39,7 @@ const EVERYDAY: [(&[&str], &str); 14] = [
     (&["lan", "wired"], "ethernet"),
     (&["leo", "geo", "starlink"], "satellite"),
     (
-        &["call", "video", "voip", "conference", "videocall"],
+        &["call", "video", "voice", "voip", "conference", "videocall"],
         "video-call",
     ),
     (&["download", "upload", "backup", "greedy", "long"], "bulk"),

@@ -185,14 +185,8 @@ mod tests {
     fn said(sfq: (f64, f64), drr: (f64, f64)) -> String {
         let variants = [variant("drr", drr.0, drr.1), variant("sfq", sfq.0, sfq.1)];
         let recommended = Recommended {
-            variant: String::from("drr"),
             equals: vec![String::from("sfq")],
-            places: Vec::new(),
-            matters: None,
-            seeds: 10,
-            undecided: 0,
-            open: Vec::new(),
-            tier: 1,
+            ..crate::testing::recommended("drr")
         };
         equals(&recommended, &variants[0], &variants, false)
     }
