@@ -84,7 +84,7 @@ fn facts(document: &Document) -> Vec<Fact> {
             what: "Setting",
             value: recommended.variant.clone(),
             number: false,
-            beside: vec![format!("equal within error: {equals}")],
+            beside: vec![format!("equal on average: {equals}")],
         },
     ];
     if !recommended.places.is_empty() {

@@ -136,7 +136,7 @@ fn the_answer_stands_at_the_top_with_place_certainty_and_harm() {
     for said in [
         words::saved(versus),
         words::harm(versus.harm),
-        String::from("equal within error: drr"),
+        String::from("equal on average: drr"),
         recommended.places[0].clone(),
         words::how_sure(recommended),
     ] {
