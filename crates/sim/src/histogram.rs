@@ -73,7 +73,9 @@ impl Histogram {
 
     /// Values that are not zero.
     pub fn non_zeros(&self) -> u64 {
-        self.classes().map(|(_, count)| count).sum()
+        let table = self.table.iter().skip(1).map(|&count| u64::from(count));
+        let apart = self.apart.iter().map(|&(_, count)| count);
+        table.sum::<u64>() + apart.sum::<u64>()
     }
 
     /// Values that are zero.
@@ -177,13 +179,7 @@ impl Histogram {
             .iter()
             .map(|&(class, count)| (class as usize, count))
             .peekable();
-        let table = self
-            .table
-            .iter()
-            .map(|&count| u64::from(count))
-            .enumerate()
-            .skip(1);
-        let mut table = table.filter(|&(_, count)| count > 0).peekable();
+        let mut table = filled(&self.table).peekable();
         std::iter::from_fn(move || {
             let Some(&(class, _)) = table.peek() else {
                 return apart.next();
@@ -197,6 +193,17 @@ impl Histogram {
             table.next().map(|(class, count)| (class, count + more))
         })
     }
+}
+
+/// Classes of a table beyond zero that have counts, ascending. Most have none, so they are passed over by groups.
+fn filled(table: &[u16]) -> impl Iterator<Item = (usize, u64)> + '_ {
+    let groups = table.chunks(GROUP).enumerate();
+    let groups = groups.filter(|(_, counts)| counts.iter().fold(0, |any, count| any | count) > 0);
+    let each = groups.flat_map(|(group, counts)| {
+        let classes = GROUP * group..;
+        classes.zip(counts.iter().map(|&count| u64::from(count)))
+    });
+    each.filter(|&(class, count)| class > 0 && count > 0)
 }
 
 /// A histogram as it is stored: its [`Histogram::counts`], exact sum and largest value.
@@ -237,6 +244,9 @@ impl From<Counts> for Histogram {
 
 /// Classes per octave. Values below twice as many have a class each; above, a class is at most a thousandth wide.
 const HALF: u64 = 1024;
+
+/// Classes that are looked at together.
+const GROUP: usize = 32;
 
 /// The class of a value.
 #[inline(always)]

@@ -380,10 +380,10 @@ const LONGEST_SPAN_BITS: u32 = 24;
 const LOOK_AFTER: u32 = 256;
 
 /// Entries per bucket above which the span becomes shorter.
-const MANY: u32 = 40;
+const MANY: u32 = 20;
 
 /// Entries per bucket below which it becomes longer.
-const FEW: u32 = 8;
+const FEW: u32 = 4;
 
 /// So many are sorted by insertion.
 const SHORT: usize = 96;
