@@ -210,13 +210,17 @@ impl Scoreboard {
         if rest.flags & (LOST | RETRANS) == LOST {
             self.marks.to_retransmit += 1;
         }
-        if rest.is(SACKED) {
+        let place = self.marks.runs.partition_point(|run| run.end <= rest.seq);
+        let run = self.marks.runs.get_mut(place).filter(|run| run.holds(rest.seq));
+        let sacked = rest.is(SACKED) && run.is_some();
+        if sacked && let Some(run) = run {
+            run.segments += 1;
             self.marks.sacked_segments += 1;
         }
         // With packets as unit there is one more of them.
         let more = u64::from(self.unit);
         self.out += more;
-        self.marks.sacked += if rest.is(SACKED) { more } else { 0 };
+        self.marks.sacked += if sacked { more } else { 0 };
         self.marks.lost += if rest.is(LOST) { more } else { 0 };
         self.marks.retrans += if rest.is(RETRANS) { more } else { 0 };
         self.ring.insert(index + 1, rest);
