@@ -2,11 +2,11 @@
 //!
 //! The largest delivery rate of ten round trips and the smallest RTT of ten seconds are the model of the path. Start-up doubles
 //! the rate until it no longer grows, a drain empties the queue, then the rate swings by a quarter around the model every eight RTTs. Every ten
-//! seconds four segments in flight measure the RTT anew.
+//! seconds four segments in flight measure the RTT anew; rates of what was sent then count as limited by the application.
 //!
 //! With `linux` it is what Linux 6.18 runs: the window is a whole even number of segments with room for three quanta, two more
 //! in the phase that probes and as many as ACKs came too early in five to ten round trips; pacing stays 1 % below the rate; rates are
-//! forgotten only for newer ones, and those of ProbeRTT count as limited by the application.
+//! forgotten only for newer ones.
 //!
 //! **Source.** Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.18 `tcp_bbr.c`
 //! (`bbr_quantization_budget`, `bbr_update_ack_aggregation`, `bbr_bw_to_pacing_rate`).
@@ -78,6 +78,9 @@ struct Model {
     min_rtt_at: Instant,
     probe_done_at: Option<Instant>,
     probe_round: bool,
+    /// What was delivered when ProbeRTT began last, and what is when all has arrived that was out at its end: a rate of what was sent in
+    /// between is low.
+    slowed: [u64; 2],
     /// Place in the cycle of gains, and when it began.
     cycle: usize,
     cycle_at: Instant,
@@ -133,6 +136,7 @@ impl Bbr {
             min_rtt_at: Instant::FAR_FUTURE,
             probe_done_at: None,
             probe_round: false,
+            slowed: [u64::MAX, 0],
             cycle: 0,
             cycle_at: Instant::ZERO,
             pacing: 0.0,
@@ -298,7 +302,8 @@ impl Model {
                 self.conserving = false;
             }
             let rate = rate_of(sample);
-            let low = sample.app_limited || self.linux && self.state == State::ProbeRtt;
+            let [begin, end] = self.slowed;
+            let low = sample.app_limited || (begin..=end).contains(&sample.prior_delivered.0);
             if !low || rate >= self.rate() {
                 if self.linux {
                     self.forget_rates();
@@ -307,7 +312,7 @@ impl Model {
                 *slot = slot.max(rate);
             }
             self.note_extra(now, new, round_start);
-            if round_start && !sample.app_limited && !self.full {
+            if round_start && !low && !self.full {
                 self.full = self.pipe.is_full(self.rate()); // 4.3.2.2
             }
         }
@@ -370,10 +375,13 @@ impl Model {
             self.save_window();
             self.state = State::ProbeRtt;
             self.probe_done_at = None;
+            self.slowed[0] = self.delivered;
         }
         if self.state != State::ProbeRtt {
             return;
         }
+        // `bbr_update_min_rtt` and the draft's BBRHandleProbeRTT say it by `app_limited`, which marks what is sent.
+        self.slowed[1] = self.delivered + ack.in_flight.0;
         match self.probe_done_at {
             None => {
                 if ack.in_flight.0 <= self.floor() {

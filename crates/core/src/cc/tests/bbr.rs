@@ -47,6 +47,9 @@ struct Naive {
     rtprop_expired: bool,
     probe_rtt_done_stamp: Option<f64>,
     probe_rtt_round_done: bool,
+    /// C.app_limited, and what it was after each ACK, by what had been delivered.
+    limit: u64,
+    app_limited: Vec<(u64, u64)>,
     cycle_index: usize,
     cycle_stamp: f64,
     pacing_rate: f64,
@@ -83,6 +86,8 @@ impl Naive {
             rtprop_expired: false,
             probe_rtt_done_stamp: None,
             probe_rtt_round_done: false,
+            limit: 0,
+            app_limited: Vec::new(),
             cycle_index: 0,
             cycle_stamp: 0.0,
             pacing_rate: 0.0,
@@ -186,7 +191,11 @@ impl Naive {
         self.check_drain(now, ack);
         self.check_cycle_phase(now, ack);
         self.update_rtprop(now, ack);
+        if self.delivered > self.limit {
+            self.limit = 0; // tcp_rate_gen
+        }
         self.check_probe_rtt(now, ack);
+        self.app_limited.push((self.delivered, self.limit));
         if delivered > 0 {
             self.idle_restart = false;
         }
@@ -204,15 +213,21 @@ impl Naive {
             self.packet_conservation = false; // one round of it
         }
         let delivery_rate = rs.delivered.0 as f64 / rs.interval.as_secs_f64();
-        // In PROBE_RTT Linux sets app_limited.
-        let limited = rs.app_limited || self.linux && self.state == State::ProbeRtt;
+        let limited = self.was_app_limited(rs);
         if delivery_rate >= self.btl_bw() || !limited {
             self.samples.push((self.round_count, delivery_rate));
         }
     }
 
+    /// C.app_limited as it was when the segment left that a sample is about: what the last ACK before had set.
+    fn was_app_limited(&self, rs: &RateSample) -> bool {
+        let before = |&&(delivered, _): &&(u64, u64)| delivered <= rs.prior_delivered.0;
+        let set = self.app_limited.iter().rev().find(before);
+        rs.app_limited || set.is_some_and(|&(_, limit)| limit >= rs.prior_delivered.0.max(1))
+    }
+
     fn check_full_pipe(&mut self, rate: Option<&RateSample>) {
-        let app_limited = rate.is_none_or(|rs| rs.app_limited);
+        let app_limited = rate.is_none_or(|rs| self.was_app_limited(rs));
         if self.filled_pipe || !self.round_start || app_limited {
             return;
         }
@@ -293,6 +308,8 @@ impl Naive {
         if self.state != State::ProbeRtt {
             return;
         }
+        // "Ignore low rate samples during this mode."
+        self.limit = (self.delivered + ack.in_flight.0).max(1);
         match self.probe_rtt_done_stamp {
             None if ack.in_flight.0 as f64 <= 4.0 * SMSS => {
                 self.probe_rtt_done_stamp = Some(now + 0.2);
@@ -415,6 +432,8 @@ pub(super) struct Path {
     pub(super) now: Instant,
     longest_step_ms: u64,
     delivered: u64,
+    /// What was delivered after each of the last ACKs.
+    before: Vec<u64>,
     rate: f64,
     capacity: f64,
 }
@@ -428,6 +447,7 @@ impl Path {
             now: Instant::from_millis(1),
             longest_step_ms,
             delivered: 0,
+            before: Vec::new(),
             rate,
             capacity,
         }
@@ -443,10 +463,15 @@ impl Path {
         } else {
             MSS * (1 + rng.below(4))
         };
+        self.before.push(self.delivered);
+        if self.before.len() > 16 {
+            self.before.remove(0);
+        }
         self.delivered += new;
+        let sent_after = self.before[rng.below(self.before.len() as u64) as usize];
         let sample = RateSample {
             delivered: Bytes((self.rate * 0.05 * (0.6 + 0.4 * rng.uniform())) as u64),
-            prior_delivered: Bytes(self.delivered.saturating_sub(MSS * (1 + rng.below(30)))),
+            prior_delivered: Bytes(sent_after),
             in_flight: Bytes(MSS * rng.below(60)),
             interval: Duration::from_micros(50_000 + rng.below(5_000)),
             app_limited: rng.below(8) == 0,
