@@ -276,7 +276,7 @@ pub fn keeps_the_contract(
         assert!(cc.window() >= kept.0, "{name}: {} for {}", cc.window(), kept.0);
         if kept.0 > Bytes(2 * MSS) && !cc.uses_rates() {
             let mut restored = kept;
-            if config.cubic_arithmetic == CubicArithmetic::Linux && name == "cubic" {
+            if config.cubic_arithmetic.is_linux() && name == "cubic" {
                 // Linux restores a threshold of at least three quarters of the window.
                 let segments = kept.0.0 / MSS;
                 restored.1 = kept.1.max(Bytes((segments / 2 + segments / 4) * MSS));

@@ -94,8 +94,16 @@ impl Cubic {
         );
         let (fast_convergence, tcp_friendliness) =
             (values.flag("fast_convergence"), values.flag("tcp_friendliness"));
-        let linux = (config.cubic_arithmetic == CubicArithmetic::Linux)
-            .then(|| Box::new(Linux::new(c, beta, fast_convergence, tcp_friendliness)));
+        let skips_pauses = config.cubic_arithmetic != CubicArithmetic::LinuxBefore43;
+        let linux = config.cubic_arithmetic.is_linux().then(|| {
+            Box::new(Linux::new(
+                c,
+                beta,
+                fast_convergence,
+                tcp_friendliness,
+                skips_pauses,
+            ))
+        });
         Cubic {
             units: Units::new(config),
             c,

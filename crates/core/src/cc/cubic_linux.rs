@@ -52,10 +52,18 @@ pub(super) struct Linux {
     /// Acknowledged segments per segment of the estimate's growth, in eighths of the window.
     friendliness: u32,
     fast_convergence: bool,
+    /// Whether a pause moves the curve.
+    skips_pauses: bool,
 }
 
 impl Linux {
-    pub(super) fn new(c: f64, beta: f64, fast_convergence: bool, tcp_friendliness: bool) -> Linux {
+    pub(super) fn new(
+        c: f64,
+        beta: f64,
+        fast_convergence: bool,
+        tcp_friendliness: bool,
+        skips_pauses: bool,
+    ) -> Linux {
         let beta = (libm::round(beta * 1024.0) as u32).clamp(1, 1023);
         Linux {
             count: 0,
@@ -78,6 +86,7 @@ impl Linux {
                 u32::MAX
             },
             fast_convergence,
+            skips_pauses,
         }
     }
 
@@ -96,8 +105,12 @@ impl Linux {
         true
     }
 
-    /// Data leaves when nothing was in flight, `idle` after the last: that time is not the curve's (`cubictcp_cwnd_event`).
+    /// Data leaves when nothing was in flight, `idle` after the last: that time is not the curve's (`cubictcp_cwnd_event`, since
+    /// Linux 4.3).
     pub(super) fn on_restart(&mut self, now: Instant, idle: Duration) {
+        if !self.skips_pauses {
+            return;
+        }
         let now_jiffies = jiffies(now);
         if let Some(epoch) = &mut self.epoch {
             let last = jiffies(Instant::ZERO.saturating_add(now.since(Instant::ZERO).saturating_sub(idle)));
@@ -234,7 +247,7 @@ impl Linux {
             beta: self.beta,
             friendliness: self.friendliness,
             fast_convergence: self.fast_convergence,
-            ..Linux::new(0.4, 0.7, true, true)
+            ..Linux::new(0.4, 0.7, true, true, self.skips_pauses)
         };
     }
 

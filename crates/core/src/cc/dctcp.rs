@@ -8,7 +8,8 @@
 //! **Deviations.** The observation window is the connection's round, and the acknowledgment that ends it counts in
 //! it, as in RFC 8257 3.3 steps 1 to 3; a mark on it is answered with the average that it moved (steps 4 to 9, and Linux's
 //! `in_ack_event`). Bytes count when delivered, SACKed ones too (3.3 permits it). An echo reduces the window itself, not FlightSize (step 9). The window stays
-//! at two segments or above, as Linux holds it.
+//! at two segments or above, as Linux holds it. Where the window counts segments, a reduction takes as many whole ones as there are in alpha / 2
+//! of it, as in Linux (`dctcp_ssthresh`); alpha is a real number, and Linux's 1,024ths reach zero.
 //! **Parameters.** `gain` 1/16, `initial_alpha` 1 (RFC 8257 3.3, 4.2).
 
 use super::reno::of_reno;
@@ -103,7 +104,7 @@ impl CongestionController for Dctcp {
                     flight_size: self.reno.window(),
                     ..*event
                 };
-                self.reno.enter_recovery(&from_window, 1.0 - self.alpha / 2.0);
+                self.reno.give_up(&from_window, self.alpha / 2.0);
             }
             CongestionKind::Loss
             | CongestionKind::Timeout { .. }

@@ -69,6 +69,15 @@ pub trait CongestionController {
     fn keeps_window(&self) -> bool {
         false
     }
+    /// Whether window validation lowers its window after pauses and while little of it is used. Not where the window follows a model of
+    /// the path (Linux: `tcp_slow_start_after_idle_check` and `tcp_cwnd_validate` ask for `cong_control`).
+    fn restarts_after_pauses(&self) -> bool {
+        true
+    }
+    /// Whether [`CongestionKind::RecoveryEnd`] comes after the repair that follows a timeout, too.
+    fn hears_of_repairs(&self) -> bool {
+        self.keeps_window()
+    }
     /// Something that calls for another window happened.
     fn on_congestion(&mut self, now: Instant, event: &Congestion);
     /// The connection sends again after `idle` without sending.
@@ -346,6 +355,18 @@ choice! {
         Rfc9438 = "rfc9438",
         /// Whole segments, scaled integers and jiffies, as Linux has it.
         Linux = "linux",
+        /// The same as before Linux 4.3: a pause is time of the curve.
+        LinuxBefore43 = "linux-4.2",
+    }
+}
+
+impl CubicArithmetic {
+    /// Whether it computes as Linux does, of whichever age.
+    pub const fn is_linux(self) -> bool {
+        match self {
+            CubicArithmetic::Rfc9438 => false,
+            CubicArithmetic::Linux | CubicArithmetic::LinuxBefore43 => true,
+        }
     }
 }
 
@@ -427,6 +448,15 @@ impl Units {
         self.whole_units(Bytes(libm::round(bytes.0 as f64 * factor) as u64))
     }
 
+    /// What is left of `bytes` when `factor` of them are taken: whole units are taken, as many as there are in that share.
+    fn less(&self, bytes: Bytes, factor: f64) -> Bytes {
+        if self.count_segments {
+            bytes.saturating_sub(self.share(bytes, factor))
+        } else {
+            self.share(bytes, 1.0 - factor)
+        }
+    }
+
     /// What a reduction takes its share of.
     fn reduction_base(&self, window: Bytes, event: &Congestion) -> Bytes {
         if self.reduce_from_window {
@@ -483,6 +513,8 @@ registry! {
         fn uses_sent(&self)() -> bool;
         fn is_milder_on_marks(&self)() -> bool;
         fn keeps_window(&self)() -> bool;
+        fn restarts_after_pauses(&self)() -> bool;
+        fn hears_of_repairs(&self)() -> bool;
         fn phase(&self)() -> Phase;
     }
 }

@@ -26,6 +26,10 @@ macro_rules! of_model {
             true
         }
 
+        fn restarts_after_pauses(&self) -> bool {
+            false
+        }
+
         fn pacing_rate(&self) -> Option<Rate> {
             (self.0.pacing > 0.0).then(|| as_rate(self.0.pacing))
         }

@@ -179,6 +179,10 @@ impl CongestionController for Prague {
         true
     }
 
+    fn restarts_after_pauses(&self) -> bool {
+        false // `tcp_prague` has a `cong_control`
+    }
+
     fn on_echo(&mut self, now: Instant, echo: &Echo) {
         self.observe(now, echo);
         self.counted = true;
@@ -198,7 +202,12 @@ impl CongestionController for Prague {
                 let again =
                     self.is_independent() && self.reduced.is_some_and(|at| now.since(at) < self.rtt_virtual);
                 let share = if again { 1.0 } else { 1.0 - self.alpha / 2.0 };
+                let exact = self.reno.window().0 as f64 * share;
                 self.reno.enter_recovery(&from_window, share);
+                if self.units.count_segments {
+                    // What is left of a segment is not given up (`prague_enter_cwr`, `cwnd_cnt`).
+                    self.earned += (exact - self.reno.window().0 as f64).max(0.0);
+                }
                 self.reducing = true;
                 if !again {
                     self.reduced = Some(now);

@@ -88,9 +88,23 @@ impl Reno {
 
     /// Sets the threshold to `factor` of FlightSize or window, as configured.
     pub(super) fn reduce(&mut self, event: &Congestion, factor: f64) {
-        self.prior = Some(Box::new((self.window, self.ssthresh)));
         let base = self.units.reduction_base(self.window, event);
-        let mut reduced = self.units.share(base, factor);
+        let reduced = self.units.share(base, factor);
+        self.reduce_from(base, reduced, factor);
+    }
+
+    /// Takes `factor` of FlightSize or window and continues from what is left; whole units are taken.
+    pub(super) fn give_up(&mut self, event: &Congestion, factor: f64) {
+        let base = self.units.reduction_base(self.window, event);
+        let reduced = self.units.less(base, factor);
+        self.reduce_from(base, reduced, 1.0 - factor);
+        self.window = self.ssthresh;
+        self.take_exact();
+    }
+
+    /// The threshold is `reduced`, which is `factor` of `base`.
+    fn reduce_from(&mut self, base: Bytes, mut reduced: Bytes, factor: f64) {
+        self.prior = Some(Box::new((self.window, self.ssthresh)));
         if self.units.fractions {
             let base = if self.units.reduce_from_window {
                 self.exact

@@ -75,7 +75,11 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(HyStart::HyStartPlusPlus),
         Just(HyStart::Linux)
     ];
-    let arithmetic = prop_oneof![Just(CubicArithmetic::Rfc9438), Just(CubicArithmetic::Linux)];
+    let arithmetic = prop_oneof![
+        Just(CubicArithmetic::Rfc9438),
+        Just(CubicArithmetic::Linux),
+        Just(CubicArithmetic::LinuxBefore43)
+    ];
     (
         hystart,
         prop::option::of(1_u32..9),
@@ -99,9 +103,7 @@ fn oracle_of(name: &str, config: &Config) -> Option<Box<dyn Oracle>> {
     match name {
         "reno" => Some(Box::new(oracle::Reno::new(config, false))),
         "dctcp" => Some(Box::new(oracle::Reno::new(config, true))),
-        "cubic" if config.cubic_arithmetic == CubicArithmetic::Linux => {
-            Some(Box::new(oracle::CubicLinux::new(config)))
-        }
+        "cubic" if config.cubic_arithmetic.is_linux() => Some(Box::new(oracle::CubicLinux::new(config))),
         "cubic" => Some(Box::new(oracle::Cubic::new(config))),
         "vegas" => Some(Box::new(delay_oracle::Vegas::new(config))),
         "westwood" => Some(Box::new(delay_oracle::Westwood::new(config))),
@@ -126,7 +128,7 @@ proptest! {
             // One unit: where the two round to different sides of a whole unit.
             let whole = config.count_segments;
             let unit = match whole {
-                true if entry.name == "cubic" && config.cubic_arithmetic == CubicArithmetic::Linux => 0.0,
+                true if entry.name == "cubic" && config.cubic_arithmetic.is_linux() => 0.0,
                 true => MSS as f64,
                 false => 1.0,
             };
@@ -233,6 +235,87 @@ fn dctcp_alpha_takes_the_hand_worked_values() {
     assert!((kept - 0.95).abs() < 1e-4, "five per cent off the window: {kept}");
     dctcp.on_congestion(Instant::ZERO, &congestion(CongestionKind::Loss, 90));
     assert_eq!(dctcp.window(), Bytes(45 * MSS)); // a loss halves FlightSize as in NewReno
+}
+
+/// `dctcp_ssthresh`: cwnd - ((cwnd * alpha) >> 11), alpha in 1,024ths, two segments at least.
+#[test]
+fn dctcp_takes_whole_segments_as_linux_does() {
+    for (window, alpha, left) in [
+        (10, 0.1, 10),
+        (11, 0.15, 11),
+        (11, 0.19, 10),
+        (20, 0.1, 19),
+        (39, 0.1, 38),
+        (100, 0.001, 100),
+        (3, 1.0, 2),
+        (2, 1.0, 2),
+    ] {
+        let mut values = Values::defaults(Dctcp::PARAMETERS);
+        let set = values.set("initial_alpha", Value::Number(alpha));
+        assert!(set.is_ok());
+        let segments = Config {
+            count_segments: true,
+            ..config(HyStart::Off)
+        };
+        let mut dctcp = Dctcp::new(&values, &segments);
+        dctcp.set_window(Instant::ZERO, Bytes(window * MSS), Bytes(50 * MSS));
+        dctcp.on_congestion(Instant::ZERO, &congestion(CongestionKind::Ecn, 30));
+        assert_eq!(
+            dctcp.window(),
+            Bytes(left * MSS),
+            "{window} segments, alpha {alpha}"
+        );
+    }
+}
+
+/// Vegas forgets the smallest RTT with every transmission that finds nothing outstanding (Linux: CA_EVENT_TX_START), and is NewReno from
+/// a timeout until what it repairs is acknowledged (`tcp_vegas_state`).
+#[test]
+fn vegas_begins_anew_where_linux_does() {
+    let rounds = |cc: &mut dyn CongestionController, delivered: &mut u64, ms: u64, rounds: u64| {
+        for ack_of_round in 0..4 * rounds {
+            *delivered += MSS;
+            let report = Ack {
+                rtt: Some(Duration::from_millis(ms)),
+                delivered_total: Bytes(*delivered),
+                in_flight: Bytes(4 * MSS),
+                round_start: ack_of_round % 4 == 0,
+                ..ack(1)
+            };
+            cc.on_ack(Instant::ZERO, &report);
+        }
+        cc.window().0 / MSS
+    };
+    // A window of some twenty segments: with 100 ms after 50 ms half of them wait, more than beta.
+    let window = |restarts: bool| {
+        let mut vegas = build("vegas", &config(HyStart::Off));
+        vegas.set_window(Instant::ZERO, Bytes(20 * MSS), Bytes(10 * MSS));
+        let mut delivered = 0;
+        let before = rounds(&mut vegas, &mut delivered, 50, 2);
+        if restarts {
+            vegas.on_restart(Instant::ZERO, Duration::from_millis(20));
+        }
+        (before, rounds(&mut vegas, &mut delivered, 100, 6))
+    };
+    let (before, after) = window(false);
+    assert!(after < before, "{after} after {before}: a queue is seen");
+    let (before, after) = window(true);
+    assert!(
+        after > before,
+        "{after} after {before}: 100 ms are the smallest RTT of what may be another path"
+    );
+    let repair = |name| {
+        let mut cc = build(name, &config(HyStart::Off));
+        cc.set_window(Instant::ZERO, Bytes(20 * MSS), Bytes(10 * MSS));
+        cc.on_congestion(
+            Instant::ZERO,
+            &congestion(CongestionKind::Timeout { first: true }, 20),
+        );
+        let mut delivered = 0;
+        rounds(&mut cc, &mut delivered, 50, 2);
+        rounds(&mut cc, &mut delivered, 100, 8)
+    };
+    assert_eq!(repair("vegas"), repair("reno"));
 }
 
 /// One ACK per segment; a round trip of ACKs is spread over `rtt`.
@@ -354,6 +437,36 @@ fn cubic_does_not_count_time_without_data() {
         run(true),
         run(false)
     );
+}
+
+/// `bictcp_update` before Linux 4.3: a pause of ten seconds is time of the curve, whose plateau of 57 segments is 3.5 s away, so that the window
+/// grows as fast as it may, half a segment for each ACK. Since then the curve goes on where it was.
+#[test]
+fn a_pause_is_time_of_the_curve_in_old_kernels_only() {
+    let grown = |cubic_arithmetic| {
+        let mut cubic = build(
+            "cubic",
+            &Config {
+                cubic_arithmetic,
+                count_segments: true,
+                reduce_from_window: true,
+                initial_window: Bytes(57 * MSS),
+                ..config(HyStart::Off)
+            },
+        );
+        let mut now = Instant::from_millis(1000);
+        let rtt = Duration::from_millis(100);
+        cubic.on_congestion(now, &congestion(CongestionKind::Loss, 57));
+        ack_clocked(&mut cubic, &mut now, rtt);
+        let before = cubic.window().0 / MSS;
+        let pause = Duration::from_secs(10);
+        now += pause;
+        cubic.on_restart(now, pause);
+        ack_clocked(&mut cubic, &mut now, rtt);
+        cubic.window().0 / MSS - before
+    };
+    assert!(grown(CubicArithmetic::Linux) <= 1);
+    assert!(grown(CubicArithmetic::LinuxBefore43) >= 18);
 }
 
 #[test]
@@ -600,7 +713,11 @@ fn entries_have_documents_and_valid_defaults() {
 /// New-CWV's answer to a loss: the curve begins there, in both arithmetics (docs/design/endpoint.md#newcwv-cc).
 #[test]
 fn an_answer_in_its_place_begins_a_new_epoch_of_cubic() {
-    for cubic_arithmetic in [CubicArithmetic::Rfc9438, CubicArithmetic::Linux] {
+    for cubic_arithmetic in [
+        CubicArithmetic::Rfc9438,
+        CubicArithmetic::Linux,
+        CubicArithmetic::LinuxBefore43,
+    ] {
         let config = Config {
             count_segments: true,
             cubic_arithmetic,

@@ -7,7 +7,7 @@
 //! **Source.** Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", JSAC 13(8), 1995; parameters
 //! and the order of steps as in Linux (`tcp_vegas`).
 //! **Deviations.** Vegas' own retransmission rules are left out, as in Linux: recovery is the endpoint's. It judges while the window is in
-//! use and does nothing else otherwise (Linux judges then too). Without three RTT samples in a round it is NewReno.
+//! use and does nothing else otherwise (Linux judges then too), and while segments arrive out of order, too, where Linux is NewReno. Without three RTT samples in a round it is NewReno.
 //! **Parameters.** `alpha` 2, `beta` 4, `gamma` 1 segments (Linux; the paper has 1 to 3 for the first two).
 
 use super::delays::Round;
@@ -34,6 +34,8 @@ pub struct Vegas {
     least: Duration,
     round: Round,
     restart: bool,
+    /// A timeout is being repaired: it is NewReno until that is over.
+    repairs: bool,
 }
 
 impl Vegas {
@@ -67,7 +69,16 @@ impl Vegas {
             least: Duration::MAX,
             round: Round::default(),
             restart: false,
+            repairs: false,
         }
+    }
+
+    /// The path may be another one by now (Linux: `tcp_vegas_init`).
+    fn forget(&mut self) {
+        self.base = Duration::MAX;
+        self.least = Duration::MAX;
+        self.samples = 0;
+        self.restart = true;
     }
 
     fn begin_round(&mut self, ack: &Ack<'_>) {
@@ -129,6 +140,9 @@ impl CongestionController for Vegas {
         if ack.recovering {
             return Reaction::None;
         }
+        if self.repairs {
+            return self.reno.on_ack(now, ack);
+        }
         if core::mem::take(&mut self.restart) {
             self.begin_round(ack);
         }
@@ -150,17 +164,24 @@ impl CongestionController for Vegas {
 
     fn on_congestion(&mut self, now: Instant, event: &Congestion) {
         self.reno.on_congestion(now, event);
-        if event.kind == CongestionKind::RecoveryEnd {
-            self.restart = true;
+        // `tcp_vegas_state`
+        match event.kind {
+            CongestionKind::Timeout { .. } => self.repairs = true,
+            CongestionKind::RecoveryEnd => (self.repairs, self.restart) = (false, true),
+            CongestionKind::Loss | CongestionKind::Ecn | CongestionKind::Delay | CongestionKind::Undo => {}
         }
     }
 
+    fn hears_of_repairs(&self) -> bool {
+        true
+    }
+
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {
-        // The path may be another one (Linux: CA_EVENT_CWND_RESTART).
-        self.base = Duration::MAX;
-        self.least = Duration::MAX;
-        self.samples = 0;
-        self.restart = true;
+        self.forget(); // CA_EVENT_CWND_RESTART
+    }
+
+    fn on_restart(&mut self, _now: Instant, _idle: Duration) {
+        self.forget(); // CA_EVENT_TX_START
     }
 
     of_reno!(set_window window ssthresh uses_sent phase);

@@ -501,6 +501,7 @@ pub(super) struct Vegas {
     round: Vec<u64>,
     beg_snd_nxt: u64,
     enable: bool,
+    doing_vegas_now: bool,
 }
 
 impl Vegas {
@@ -517,6 +518,7 @@ impl Vegas {
             round: Vec::new(),
             beg_snd_nxt: 0,
             enable: false,
+            doing_vegas_now: true,
         }
     }
 
@@ -569,6 +571,9 @@ impl Oracle for Vegas {
         if ack.recovering {
             return;
         }
+        if !self.doing_vegas_now {
+            return self.reno.on_ack(now, ack); // "Reno mode"
+        }
         let snd_nxt = ack.delivered_total.0 + ack.in_flight.0;
         if core::mem::take(&mut self.enable) {
             self.beg_snd_nxt = snd_nxt;
@@ -595,10 +600,18 @@ impl Oracle for Vegas {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.reno.on_congestion(event);
-        self.enable |= event.kind == CongestionKind::RecoveryEnd;
+        match event.kind {
+            CongestionKind::Timeout { .. } => self.doing_vegas_now = false, // vegas_disable
+            CongestionKind::RecoveryEnd => {
+                self.doing_vegas_now = true; // vegas_enable
+                self.enable = true;
+            }
+            CongestionKind::Loss | CongestionKind::Ecn | CongestionKind::Delay | CongestionKind::Undo => {}
+        }
     }
 
-    fn on_idle(&mut self) {
+    /// `tcp_vegas_init`, for CA_EVENT_CWND_RESTART and, without a pause, CA_EVENT_TX_START.
+    fn on_restart(&mut self, _now: f64, _idle: f64) {
         self.base_rtt = None;
         self.round.clear();
         self.enable = true;

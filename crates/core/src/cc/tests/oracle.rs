@@ -1,7 +1,7 @@
 //! Second, naive transcriptions of the published algorithms: floating-point segments, `Option` for infinity, one
 //! function per clause, no sharing with the code under test.
 
-use super::super::{Ack, Config, Congestion, CongestionKind, HyStart};
+use super::super::{Ack, Config, Congestion, CongestionKind, CubicArithmetic, HyStart};
 
 use super::driver::Input;
 use crate::time::{Duration, Instant};
@@ -309,8 +309,12 @@ impl Oracle for Reno {
         match event.kind {
             CongestionKind::Ecn if self.dctcp.is_some() => {
                 let alpha = self.dctcp.as_ref().map_or(1.0, |dctcp| dctcp.alpha);
-                // RFC 8257 3.3 (9), always from the window.
+                // RFC 8257 3.3 (9), always from the window; in segments `dctcp_ssthresh`: cwnd - ((cwnd * alpha) >> 11).
                 self.reduce(self.base.cwnd, 1.0 - alpha / 2.0);
+                if self.base.unit > 1.0 {
+                    let taken = floor_to(self.base.unit, (self.base.cwnd * alpha / 2.0).round());
+                    self.base.ssthresh = (self.base.cwnd - taken).max(2.0 * self.base.mss);
+                }
                 self.base.cwnd = self.base.ssthresh;
             }
             CongestionKind::Loss | CongestionKind::Ecn | CongestionKind::Delay => {
@@ -550,6 +554,7 @@ pub(super) struct CubicLinux {
     ack_cnt: i64,
     tcp_cwnd: i64,
     prior: Option<(f64, f64)>,
+    arithmetic: CubicArithmetic,
 }
 
 /// The kernel's table `v` for `x` from 8 on, as the steps from one entry to the next; the first is 123.
@@ -594,6 +599,7 @@ impl CubicLinux {
             ack_cnt: 0,
             tcp_cwnd: 0,
             prior: None,
+            arithmetic: config.cubic_arithmetic,
         }
     }
 
@@ -744,6 +750,10 @@ impl Oracle for CubicLinux {
     }
 
     fn on_restart(&mut self, now: f64, idle: f64) {
+        // tcp_cubic: better follow cubic curve after idle period (2015), in 4.3
+        if self.arithmetic == CubicArithmetic::LinuxBefore43 {
+            return;
+        }
         if let Some(start) = self.epoch_start {
             let shifted = start + jiffies(now) - jiffies(now - idle);
             self.epoch_start = Some(shifted.min(jiffies(now)));

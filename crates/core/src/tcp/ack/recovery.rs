@@ -357,7 +357,7 @@ impl Sender {
                     self.end_nonvalidated(now, shared);
                 }
             }
-            CaState::Loss if self.cc.keeps_window() => {
+            CaState::Loss if self.cc.hears_of_repairs() => {
                 let event = self.flight_event(CongestionKind::RecoveryEnd);
                 self.cc.on_congestion(now, &event);
             }

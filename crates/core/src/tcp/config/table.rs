@@ -99,8 +99,8 @@ switches! {
         /// How CUBIC computes its window: RFC 9438 in real numbers, or Linux's whole segments and scaled integers.
         cubic_arithmetic: CubicArithmetic as "cubic_arithmetic" = {
             ns2 => CubicArithmetic::Rfc9438, "no CUBIC of its own";
-            linux_3_2 => CubicArithmetic::Linux, "tcp_cubic.c 3.2, whose count per ACK divided by the delayed-ACK ratio comes near";
-            linux_2015 => CubicArithmetic::Linux, "tcp_cubic.c 4.1: bictcp_update";
+            linux_3_2 => CubicArithmetic::LinuxBefore43, "tcp_cubic.c 3.2, whose count per ACK divided by the delayed-ACK ratio comes near";
+            linux_2015 => CubicArithmetic::LinuxBefore43, "tcp_cubic.c 4.1: bictcp_update";
             linux => CubicArithmetic::Linux, "tcp_cubic.c: bictcp_update";
             rfc => CubicArithmetic::Rfc9438, "RFC 9438 4";
         }

@@ -27,7 +27,7 @@ impl Sender {
             full: self.usage.is_limited(),
             unit: self.board.weight(1),
             mss: shared.mss,
-            initial: Bytes(shared.initial_window()),
+            restart: Bytes(shared.restart_window()),
             srtt: shared.rtt.srtt(),
         }
     }
@@ -86,6 +86,9 @@ impl Sender {
     /// RFC 2861 3.2: the application was the limit for an RTO.
     #[inline(never)]
     fn decay(&mut self, now: Instant, shared: &Shared) {
+        if !self.cc.restarts_after_pauses() {
+            return;
+        }
         let view = self.view(shared);
         if let Some((window, ssthresh)) = self.usage.decay(now, &view) {
             self.cc.set_window(now, window, ssthresh);
@@ -106,7 +109,9 @@ impl Sender {
         self.cc.on_idle(now, idle);
         let view = self.view(shared);
         let kind = shared.config.window_validation;
-        if let Some((window, ssthresh)) = self.usage.after_idle(now, kind, counted, rto, &view) {
+        if self.cc.restarts_after_pauses()
+            && let Some((window, ssthresh)) = self.usage.after_idle(now, kind, counted, rto, &view)
+        {
             self.cc.on_window_restart(now);
             self.cc.set_window(now, window, ssthresh);
         }

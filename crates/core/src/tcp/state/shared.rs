@@ -198,21 +198,26 @@ impl Shared {
         Duration::from_nanos(ticks.max(1) * tick)
     }
 
-    /// Initial window in bytes (RFC 6928 2, RFC 3390 1, RFC 5681 3.1).
-    pub(in crate::tcp) fn initial_window(&self) -> u64 {
+    /// The window after a pause in bytes, above which it stays (RFC 5681 4.1): the initial one, as if no SYN had been lost. A loss long ago
+    /// says nothing of the path now (Linux: `tcp_init_cwnd`; the RFC can be read either way).
+    pub(in crate::tcp) fn restart_window(&self) -> u64 {
         let mss = u64::from(self.mss);
-        let window = match self.config.initial_window {
+        match self.config.initial_window {
             InitialWindow::Segments(segments) => mss * u64::from(segments),
             InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
             InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
-        };
+        }
+    }
+
+    /// Initial window in bytes (RFC 6928 2, RFC 3390 1, RFC 5681 3.1).
+    pub(in crate::tcp) fn initial_window(&self) -> u64 {
         // RFC 5681 3.1: one segment after a lost SYN; RFC 6928 2: only after more than one retransmission. RFC 5562 3.2: after a
         // marked one, too.
         let marked = self.accecn.as_deref().is_some_and(AccEcn::syn_was_marked);
         if marked || self.syn_lost > self.config.syn_losses_forgiven {
-            mss
+            u64::from(self.mss)
         } else {
-            window
+            self.restart_window()
         }
     }
 

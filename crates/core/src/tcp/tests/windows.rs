@@ -37,6 +37,28 @@ fn idle_longer_than_the_rto_returns_to_the_restart_window() {
     assert_eq!(after_idle(WindowValidation::None, 60_000), (40_000, none, 40));
 }
 
+/// BBR and Prague keep their window over a pause and while little of it is used: `tcp_slow_start_after_idle_check` and `tcp_cwnd_validate`
+/// leave algorithms alone that have a `cong_control`.
+#[test]
+fn a_pause_leaves_the_window_of_a_model_alone() {
+    for entry in AnyController::ENTRIES {
+        for validation in [WindowValidation::Rfc5681, WindowValidation::Rfc2861] {
+            let mut config = bare();
+            config.congestion_control = entry.name;
+            config.window_validation = validation;
+            let mut script = Script::open(&config, 40);
+            script.write(20);
+            script.at(100).ack(20, &[]);
+            let before = script.cwnd();
+            script.at(5000).write(1);
+            script.at(5100).ack(21, &[]);
+            let keeps = ["bbr", "bbr3", "prague"].contains(&entry.name);
+            let kept = script.cwnd() >= before;
+            assert_eq!(kept, keeps, "{}: {} after {before}", entry.name, script.cwnd());
+        }
+    }
+}
+
 /// The peer's window stops a repair that the congestion window has room for: the application was the limit before, and the congestion
 /// window is not the limit now (RFC 7661 4.3, Linux `tcp_write_xmit`).
 #[test]

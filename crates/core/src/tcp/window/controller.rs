@@ -125,6 +125,16 @@ impl Controller {
         self.any.keeps_window()
     }
 
+    /// Whether pauses may lower its window.
+    pub(in crate::tcp) fn restarts_after_pauses(&self) -> bool {
+        self.any.restarts_after_pauses()
+    }
+
+    /// Whether it hears of the end of a repair after a timeout.
+    pub(in crate::tcp) fn hears_of_repairs(&self) -> bool {
+        self.any.hears_of_repairs()
+    }
+
     /// Whether a mark costs less than a loss.
     pub(in crate::tcp) fn is_milder_on_marks(&self) -> bool {
         self.any.is_milder_on_marks()

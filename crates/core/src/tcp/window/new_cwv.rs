@@ -240,7 +240,7 @@ impl Validation {
         let periods = now.since(since).as_nanos() / NONVALIDATED_PERIOD.as_nanos();
         for _ in 0..periods.min(64) {
             ssthresh = ssthresh.max(reduced * 3 / 4);
-            reduced = (reduced / 2).max(view.initial.min(reduced));
+            reduced = (reduced / 2).max(view.restart.min(reduced));
         }
         let aged = since + NONVALIDATED_PERIOD.saturating_mul(periods);
         match &mut self.since {

@@ -44,7 +44,7 @@ impl NewCwvView {
             full: self.full,
             unit: u64::from(self.mss.max(1)),
             mss: self.mss,
-            initial: self.initial,
+            restart: self.initial,
             srtt: self.srtt,
         }
     }

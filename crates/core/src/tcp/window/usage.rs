@@ -40,8 +40,8 @@ pub(in crate::tcp) struct View {
     pub(in crate::tcp) unit: u64,
     /// Payload of a full segment.
     pub(in crate::tcp) mss: u32,
-    /// The window at the start.
-    pub(in crate::tcp) initial: Bytes,
+    /// The window after a pause, above which it stays.
+    pub(in crate::tcp) restart: Bytes,
     /// Smoothed RTT, if known.
     pub(in crate::tcp) srtt: Option<Duration>,
 }
@@ -117,7 +117,7 @@ impl Usage {
 
     /// RFC 2861 3.2: the window and the threshold after the application was the limit for an RTO, if they change.
     pub(in crate::tcp) fn decay(&mut self, now: Instant, view: &View) -> Option<(Bytes, Bytes)> {
-        let used = Bytes(self.used).max(view.initial);
+        let used = Bytes(self.used).max(view.restart);
         self.forget(now);
         (used < view.window).then(|| {
             let ssthresh = view.ssthresh.max(view.three_quarters());
@@ -134,7 +134,7 @@ impl Usage {
         rto: Duration,
         view: &View,
     ) -> Option<(Bytes, Bytes)> {
-        let restart = view.initial.min(view.window);
+        let restart = view.restart.min(view.window);
         let set = match kind {
             // RFC 7661 4.4: nothing is taken for a pause.
             WindowValidation::None
