@@ -47,6 +47,26 @@ impl<O: Observer> Hosts<'_, O> {
             record.bytes = record.received;
         }
     }
+
+    /// Adds what one of several connections of a flow counted and brought to the flow's record.
+    pub(super) fn add_connection(&mut self, slot: u32, record: u32) {
+        if record == NONE {
+            return;
+        }
+        self.wake(slot, 0);
+        self.wake(slot, 1);
+        let counted = self.counted(slot);
+        let place = &self.slots[slot as usize];
+        let mut record = self.groups[place.group as usize].records.edit(record);
+        record.received += Bytes(place.ends[1].received);
+        if let Some(sender) = &place.ends[0].connection
+            && let Some(counted) = &counted
+        {
+            record.add(counted);
+            let rtt = sender.info(self.now).min_rtt;
+            record.min_rtt = record.min_rtt.into_iter().chain(rtt).min();
+        }
+    }
 }
 
 /// The results of a group.

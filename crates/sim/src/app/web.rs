@@ -114,19 +114,7 @@ impl<'a> Web<'a> {
             hosts.wake(line.slot, 0);
             hosts.wake(line.slot, 1);
             hosts.slots[line.slot as usize].ends[1].closing = true;
-            if page.record == NONE {
-                continue;
-            }
-            let counted = hosts.counted(line.slot);
-            let place = &hosts.slots[line.slot as usize];
-            let mut record = hosts.groups[self.group as usize].records.edit(page.record);
-            if let Some(sender) = &place.ends[0].connection
-                && let Some(counted) = &counted
-            {
-                record.add(counted);
-                let rtt = sender.info(now).min_rtt;
-                record.min_rtt = record.min_rtt.into_iter().chain(rtt).min();
-            }
+            hosts.add_connection(line.slot, page.record);
         }
         if page.record != NONE {
             hosts.open -= 1;
@@ -210,13 +198,23 @@ impl Application for Web<'_> {
             return;
         };
         let line = page.lines.swap_remove(number);
+        hosts.add_connection(slot, page.record);
         if line.asked > 0 {
             page.waiting.push(line.asked);
             self.open_line(hosts, now, actor);
         }
     }
 
-    fn finish<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>) -> Vec<u32> {
+    /// The connections of pages that are not over belong to them.
+    fn finish<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>) -> Vec<u32> {
+        for page in self.users.iter_mut().filter_map(|user| user.page.take()) {
+            for line in &page.lines {
+                hosts.add_connection(line.slot, page.record);
+                for end in &mut hosts.slots[line.slot as usize].ends {
+                    end.connection = None; // many may have been packed
+                }
+            }
+        }
         self.users.iter().map(|user| user.begun).collect()
     }
 }

@@ -182,6 +182,31 @@ fn every_queue_carries_pages_over_tcp_and_over_quic() {
 }
 
 #[test]
+fn a_page_that_is_not_over_counts_what_its_connection_did() {
+    // A document of 10 MB takes 10 s at 8 Mbit/s. The handshake and the request take 41 to 45 ms, a tenth of a second of slow start, and then
+    // the line is full: of 2 s at least 1.5 bring payload, 0.95 of what is carried. What has begun to arrive twice is not read twice.
+    let mut web = pages(QuicTransport::default());
+    web.document = always(10e6);
+    web.think = always(0.0);
+    let mut spec = one(2_000, Traffic::QuicWeb(Box::new(web)));
+    spec.drain = Duration::ZERO;
+    spec.links[0].impairments.loss = Loss::Script(std::sync::Arc::new([500]));
+    let output = outcome(&spec);
+    let flow = &output.groups[0].flows[0];
+    let Bytes(received) = flow.received;
+    assert!(flow.completed.is_none() && output.groups[0].flows.len() == 1);
+    assert_eq!(flow.received, output.groups[0].goodput_bytes);
+    assert!((1_425_000..2_000_000).contains(&received), "{received}");
+    let stats = flow.stats();
+    assert!(
+        stats.bytes_sent > received && stats.segments_sent > 900,
+        "{stats:?}"
+    );
+    assert_eq!(stats.retransmits, 1);
+    assert!(flow.min_rtt >= Some(Duration::from_millis(20)));
+}
+
+#[test]
 fn marks_reduce_the_window_unless_ecn_is_off() {
     let lost = [true, false].map(|ecn| {
         let mut spec = one(

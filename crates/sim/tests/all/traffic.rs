@@ -12,7 +12,7 @@ use fleetfoot_core::tcp::{Config, InitialWindow};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::observe::{AppEvent, Observer};
-use fleetfoot_sim::spec::{FlowLine, Loss, NodeId, PairPolicy, Traffic};
+use fleetfoot_sim::spec::{FlowLine, Loss, NodeId, PairPolicy, Traffic, Web};
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -182,6 +182,61 @@ fn a_flow_that_the_drain_does_not_finish_is_censored() {
         "the drain ends with what it waits for"
     );
     assert_eq!(output.groups[0].goodput_bytes, Bytes(313 * 1_460));
+}
+
+/// A page that is one document of 1 MB, asked for with 100 bytes at 0.
+fn page(duration_ms: u64) -> fleetfoot_sim::spec::Spec {
+    let mut spec = one(
+        duration_ms,
+        Traffic::Web(Box::new(Web {
+            count: 1,
+            document: always(1_000_000.0),
+            objects: 0,
+            object: always(1.0),
+            request: Bytes(100),
+            connections: 1,
+            think: always(0.0),
+        })),
+    );
+    spec.groups[0].sender = Arc::new(Config {
+        initial_window: InitialWindow::Segments(1_000),
+        ..config()
+    });
+    spec.drain = Duration::ZERO;
+    spec
+}
+
+#[test]
+fn a_page_that_is_not_over_counts_what_its_connection_did() {
+    // SYN, SYN-ACK and the request of 140 bytes: the answer leaves at 20,104 + 10,140, and segment n is there 10,000 + 1500 n later.
+    // Until 500,000: (500,000 - 40,244) / 1500 = 306.5 segments. All 685 have left.
+    let output = outcome(&page(500));
+    let flow = &output.groups[0].flows[0];
+    assert_eq!((flow.completed, flow.received), (None, Bytes(306 * 1_460)));
+    let stats = flow.stats();
+    assert_eq!((stats.segments_sent, stats.bytes_sent), (685, 1_000_000));
+    // The smallest sample is that of the SYN-ACK: 10,052 there, 10,140 back.
+    assert_eq!(flow.min_rtt, Some(Duration::from_micros(20_192)));
+
+    // Of each connection all data is lost but its first packet: ten segments, two more when the first is acknowledged, one again after
+    // a timeout; then the server gives up and the browser asks again. What each of them did counts.
+    let mut spec = page(20_000);
+    spec.links[0].impairments.loss = Loss::Script((1..100).collect());
+    spec.links[0].impairments.loss_data_only = true;
+    spec.groups[0].sender = Arc::new(Config {
+        retries: 1,
+        ..config()
+    });
+    let (slots, output) = slots(&spec);
+    let flow = &output.groups[0].flows[0];
+    let (stats, opened) = (flow.stats(), slots.opened as u64);
+    assert!(opened > 10, "{opened}");
+    assert_eq!((flow.completed, flow.received), (None, Bytes(1_460 * opened)));
+    assert_eq!(stats.segments_sent, 13 * opened);
+    assert_eq!(
+        (u64::from(stats.retransmits), u64::from(stats.timeouts)),
+        (opened, opened)
+    );
 }
 
 #[test]

@@ -155,7 +155,7 @@ impl Pages<'_> {
             return;
         }
         let record = page.record;
-        lines.count(hosts, slot, record);
+        add(lines, hosts, slot, record);
         if record != NONE {
             hosts.open -= 1;
             let mut record = hosts.groups[lines.group as usize].records.edit(record);
@@ -235,7 +235,7 @@ impl Load for Pages<'_> {
                 page.waiting
                     .extend(missing.values().rev().map(|asked| asked.bytes));
                 let record = page.record;
-                lines.count(hosts, slot, record);
+                add(lines, hosts, slot, record);
                 let actor = hosts.slots[slot as usize].actor;
                 self.connect(lines, hosts, now, actor);
             }
@@ -247,10 +247,25 @@ impl Load for Pages<'_> {
         }
     }
 
-    /// Pages are recorded when they are over.
-    fn record<O: Observer>(&mut self, _lines: &mut Lines, _hosts: &mut Hosts<'_, O>, _slot: u32) {}
+    /// Pages are recorded when they are over. One that is not yet has what its connection did until the end of the run.
+    fn record<O: Observer>(&mut self, lines: &mut Lines, hosts: &mut Hosts<'_, O>, slot: u32) {
+        if let Some(page) = self.page(hosts, slot) {
+            let record = page.record;
+            add(lines, hosts, slot, record);
+        }
+    }
 
     fn requests(&self) -> Vec<u32> {
         self.users.iter().map(|user| user.begun).collect()
+    }
+}
+
+/// Adds what the connection of a page counted and brought to the page's record.
+fn add<O>(lines: &mut Lines, hosts: &mut Hosts<'_, O>, slot: u32, record: u32) {
+    lines.count(hosts, slot, record);
+    if record != NONE {
+        let received = Bytes(hosts.slots[slot as usize].ends[1].received);
+        let mut record = hosts.groups[lines.group as usize].records.edit(record);
+        record.received += received;
     }
 }
