@@ -1,5 +1,5 @@
 //! Incast: in each round the senders transfer at the same moment, or each some time after the one before; the next round begins
-//! when all are done.
+//! when all are done. Of a round that the stop of the group cuts off the rest does not begin.
 
 use super::Application;
 use super::group::whole_bytes;
@@ -78,7 +78,7 @@ impl Application for Incast<'_> {
             hosts.transfer(now, self.group, actor, pair, bytes);
         }
         if self.waiting > 0 {
-            hosts.push_event(self.group, actor, now.saturating_add(self.spec.start_spacing));
+            hosts.act_at(self.group, actor, now.saturating_add(self.spec.start_spacing));
         }
     }
 

@@ -539,6 +539,29 @@ fn a_host_that_opens_one_connection_of_a_round_after_the_other_has_no_syn_that_w
 }
 
 #[test]
+fn nothing_of_a_round_begins_after_the_stop() {
+    // One every 400,000: that of 400,000 begins before 500,000, that of 800,000 would begin after.
+    for stop in [None, Some(Duration::from_millis(500))] {
+        let duration_ms = if stop.is_some() { 3_000 } else { 500 };
+        let mut spec = one(
+            duration_ms,
+            Traffic::Incast {
+                size: always(1_000.0),
+                count: 4,
+                rounds: 2,
+                pause: always(0.01),
+            },
+        );
+        spec.groups[0].start_spacing = Duration::from_millis(400);
+        spec.groups[0].stop = stop;
+        let (slots, output) = slots(&spec);
+        let starts: Vec<u64> = times(&output, 0).iter().map(|flow| flow.0).collect();
+        assert_eq!(starts, [0, 400_000]);
+        assert_eq!(slots.opened, 2);
+    }
+}
+
+#[test]
 fn listed_flows_start_when_and_where_the_list_says() {
     let line = |start_ms: u64, source: u32, bytes: u64| FlowLine {
         start: Duration::from_millis(start_ms),
