@@ -30,6 +30,8 @@ pub struct RunOutput {
 pub struct GroupOutput {
     /// Flows that started within [warmup, duration), in order of start, then of pair and number.
     pub flows: Vec<FlowRecord>,
+    /// By flow, the number of the stream that it is a part of; of kinds only of which a pair can carry several streams of flows (video calls).
+    pub stream_of_flow: Vec<u32>,
     /// Delay of each application write from `write` to in-order arrival (s), over all flows: request-response, on-off
     /// and other kinds with small writes. Empty for the rest.
     pub delivery_latency: Vec<f64>,

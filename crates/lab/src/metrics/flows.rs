@@ -126,13 +126,15 @@ fn numbered(run: &RunOutput, index: usize) -> impl Iterator<Item = ((u32, u32), 
     })
 }
 
-/// Times of frames or pings; of one that was lost until the next one of its pair came, or at least until the last one was sent.
+/// Times of frames or pings; of one that was lost until the next one of its stream came, or at least until the last one was sent. Pings of a
+/// pair are one stream; several calls can share a pair.
 pub(crate) fn until_next(group: &GroupOutput) -> Sample {
     let mut sample = Sample::default();
-    // Of each pair, from the end: when the next one came, and when the last one was sent.
+    // Of each stream, from the end: when the next one came, and when the last one was sent.
     let mut next: BTreeMap<u32, (Option<Instant>, Instant)> = BTreeMap::new();
-    for flow in group.flows.iter().rev() {
-        let (came, last) = next.entry(flow.pair).or_insert((None, flow.start));
+    for (place, flow) in group.flows.iter().enumerate().rev() {
+        let stream = group.stream_of_flow.get(place).copied().unwrap_or(flow.pair);
+        let (came, last) = next.entry(stream).or_insert((None, flow.start));
         *came = match (*came, flow.completed) {
             (Some(next), Some(own)) => Some(next.min(own)),
             (next, own) => next.or(own),
@@ -225,6 +227,17 @@ mod tests {
             times
         };
         assert_eq!(ms(&sample.completed), [10, 15, 55]);
+        assert_eq!(ms(&sample.censored), [0, 40]);
+        // Of another call on this pair every frame comes, at once: it ends no wait of the first.
+        let mut two = GroupOutput::default();
+        for (number, frame_of_first) in group.flows.iter().enumerate() {
+            let start = 40 * number as u64 + 20;
+            two.flows
+                .extend([frame_of_first.clone(), frame(start, Some(start + 5))]);
+            two.stream_of_flow.extend([0, 1]);
+        }
+        let sample = until_next(&two);
+        assert_eq!(ms(&sample.completed), [5, 5, 5, 5, 5, 10, 15, 55]);
         assert_eq!(ms(&sample.censored), [0, 40]);
     }
 }

@@ -21,7 +21,7 @@ const ENGINE: &str = concat!(
 
 /// First bytes of a file; the last is the version of the format. A file of another one counts as not there, and its run is computed
 /// again.
-const MAGIC: &[u8; 8] = b"ffrun\0\0\x08";
+const MAGIC: &[u8; 8] = b"ffrun\0\0\x09";
 
 /// What stands behind [`MAGIC`]: how the run, which is postcard, is written.
 const PLAIN: u8 = 0;

@@ -69,6 +69,7 @@ impl<O: Observer> Hosts<'_, O> {
             conversations: 0,
             stop: Instant::ZERO + spec.stop.unwrap_or(self.spec.duration).min(self.spec.duration),
             records: FlowRecords::new(),
+            stream_of_record: Vec::new(),
             datagrams: Datagrams::default(),
             delivery_latency: Vec::new(),
             ack_latency: Vec::new(),

@@ -74,8 +74,15 @@ pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
     // Stable: what began at one moment on one pair keeps its number. Mostly they are in order, and to sort takes half as much again.
     let order = |record: &FlowRecord| (record.start, record.pair);
     let mut flows = group.records.into_vec();
+    let mut stream_of_flow = group.stream_of_record;
     if !flows.is_sorted_by_key(order) {
-        flows.sort_by_key(order);
+        if stream_of_flow.is_empty() {
+            flows.sort_by_key(order);
+        } else {
+            let mut both: Vec<(FlowRecord, u32)> = flows.into_iter().zip(stream_of_flow).collect();
+            both.sort_by_key(|(flow, _)| order(flow));
+            (flows, stream_of_flow) = both.into_iter().unzip();
+        }
     }
     group.streams.sort_unstable_by_key(|stream| stream.number);
     // In the order in which connections ended, which is another where somebody watches.
@@ -86,6 +93,7 @@ pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
     }
     GroupOutput {
         flows,
+        stream_of_flow,
         delivery_latency: group.delivery_latency,
         ack_latency: group.ack_latency,
         goodput_bytes: group.goodput,

@@ -167,8 +167,9 @@ impl Application for Video<'_> {
         hosts.slots[slot as usize].bytes += u64::from(datagrams);
         let record = hosts.open_record(self.group, stream.pair, now, Bytes(bytes));
         if record != NONE {
-            let mut sent = hosts.groups[self.group as usize].records.edit(record);
-            sent.add_datagrams(datagrams, bytes);
+            let group = &mut hosts.groups[self.group as usize];
+            group.stream_of_record.push(actor);
+            group.records.edit(record).add_datagrams(datagrams, bytes);
             self.frames.begin(record, first, datagrams);
         }
         let mut left = bytes;

@@ -24,6 +24,8 @@ pub(crate) struct Group {
     /// Nothing starts from here on.
     pub(crate) stop: Instant,
     pub(crate) records: FlowRecords,
+    /// By record, the stream that it is a part of; of video calls only.
+    pub(crate) stream_of_record: Vec<u32>,
     /// What became of datagrams without feedback.
     pub(crate) datagrams: Datagrams,
     pub(crate) delivery_latency: Vec<f64>,

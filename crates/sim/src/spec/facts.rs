@@ -68,7 +68,7 @@ pub enum Compared {
     Completion,
     /// From each write, or from the sending of each datagram, to its arrival.
     Delivery,
-    /// As completion; if the flow was lost, until the next one of its pair completed.
+    /// As completion; if the flow was lost, until the next one of its stream completed.
     CompletionOfNext,
 }
 

@@ -114,6 +114,23 @@ fn a_call_goes_both_ways_at_its_own_phase() {
 }
 
 #[test]
+fn calls_that_share_a_pair_keep_their_frames_apart() {
+    let output = outcome(&call(Video { count: 3, ..video() }));
+    let group = &output.groups[0];
+    let mut starts = [const { Vec::new() }; 3];
+    for (flow, stream) in times(&output, 0).iter().zip(&group.stream_of_flow) {
+        starts[*stream as usize].push(flow.0);
+    }
+    for starts in starts {
+        assert_eq!(starts.len(), 10);
+        assert!(
+            starts.windows(2).all(|pair| pair[1] - pair[0] == 40_000),
+            "{starts:?}"
+        );
+    }
+}
+
+#[test]
 fn a_frame_without_one_of_its_datagrams_is_never_complete() {
     let mut spec = call(video());
     spec.links[0].impairments.loss = Loss::Script(Arc::new([4]));
