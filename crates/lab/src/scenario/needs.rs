@@ -9,7 +9,7 @@ use super::read::{Section, join};
 use super::resolve::Resolved;
 use super::tcp;
 use fleetfoot_core::tcp::{Config, OnlyWith};
-use fleetfoot_sim::spec::GroupSpec;
+use fleetfoot_sim::spec::{GroupSpec, TrafficKind};
 
 /// Sets what the congestion control needs and sets by itself, and is an error if anything it needs is missing.
 pub(super) fn controller(config: &mut Config, section: &Section) -> Result<(), Error> {
@@ -65,7 +65,50 @@ pub(super) fn effects_in_file(document: &Table) -> Result<(), Error> {
             return Err(without_effect(name, with, &node));
         }
     }
+    effects_in_traffic(document)
+}
+
+/// Keys of traffic groups that a file writes although their kind has nothing that they act on; unless the file changes the kind
+/// somewhere.
+fn effects_in_traffic(document: &Table) -> Result<(), Error> {
+    let mut written = Vec::new();
+    walk(document, &mut |key, node| {
+        written.extend(
+            [Some(key), node.as_text()]
+                .into_iter()
+                .flatten()
+                .map(str::to_owned),
+        );
+    });
+    let Some(Value::List(groups)) = document.get("traffic").map(|node| &node.value) else {
+        return Ok(());
+    };
+    for (group, name) in groups.iter().filter_map(|node| node.as_table().zip(node.name())) {
+        let kind = group.text("kind").and_then(TrafficKind::by_name);
+        let own_kind = format!("traffic.{name}.kind");
+        let Some(kind) = kind.filter(|_| !written.iter().any(|word| word.ends_with(&own_kind))) else {
+            continue;
+        };
+        for key in ["from", "to", "pairing", "direction", "spread"] {
+            if let Some(node) = group.get(key).filter(|_| kind.facts().lists_hosts) {
+                return Err(idle(
+                    node,
+                    name,
+                    key,
+                    "the file says of each transfer who sends to whom",
+                ));
+            }
+        }
+    }
     Ok(())
+}
+
+/// The mistake that a key of a traffic group does nothing.
+fn idle(node: &Node, group: &str, key: &str, reason: &str) -> Error {
+    let last = key.rsplit('.').next().unwrap_or(key);
+    let path = join(&join("traffic", group), key);
+    let message = format!("`{last}` has no effect: {reason}");
+    Error::at(&node.place, &path, message).help(&node.place, "leave it out")
 }
 
 /// Switches that a setting adds although nothing gives them an effect in the run that it makes.

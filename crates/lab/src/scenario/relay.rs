@@ -51,17 +51,9 @@ pub(super) fn relay(
             .fail("`relay` does not go together with `super_packets`, `host_coalesce` and `fast_open`")
             .help(field.place(), "switch those off for this group"));
     }
-    let listed = traffic
-        .listed()
-        .iter()
-        .map(|line| (line.source, line.destination));
-    let listed: Vec<(NodeId, NodeId)> = match traffic.facts().lists_hosts {
-        true => listed.collect(),
-        false => pairs.to_vec(),
-    };
     let name = node.text()?;
     let place = network.router(name, node.place(), &node.path)?;
-    on_every_path(&node, place, network, listed)?;
+    on_every_path(&node, place, network, pairs)?;
     let mut own = Config {
         receive_buffer: config.receive_buffer.min(buffer),
         send_buffer: config.send_buffer.min(buffer),
@@ -79,10 +71,9 @@ fn on_every_path(
     node: &Field,
     place: NodeId,
     network: &Network,
-    pairs: Vec<(NodeId, NodeId)>,
+    pairs: &[(NodeId, NodeId)],
 ) -> Result<(), Error> {
-    let mut both_ways: Vec<(NodeId, NodeId)> =
-        pairs.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    let mut both_ways: Vec<(NodeId, NodeId)> = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
     both_ways.sort_unstable();
     both_ways.dedup();
     let mut paths = network.paths();

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 mod calls;
 mod complete;
 mod limits;
+mod listed;
 mod places;
 
 fn root() -> PathBuf {

@@ -14,6 +14,7 @@ use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::spec::{
     Dns, FlowLine, GroupSpec, NodeId, PairPolicy, Streaming, Traffic, TrafficKind, Transport, Video, Web,
 };
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A traffic group as results speak of it.
@@ -92,7 +93,14 @@ fn group(
     network: &Network,
     groups: &[Node],
 ) -> Result<GroupSpec, Error> {
-    let pairs = pairs(kind, section, network)?;
+    let listed = match kind.facts().lists_hosts {
+        true => Some(flow_list(&section.need("file")?, network)?),
+        false => None,
+    };
+    let pairs = match &listed {
+        Some(list) => pairs_of(list),
+        None => pairs(kind, section, network)?,
+    };
     let own = section.need("tcp")?;
     let mut merged = own.node.clone();
     let mut tcp_path = own.path.as_str();
@@ -107,7 +115,7 @@ fn group(
     }
     let mut config = tcp::config(&merged, tcp_path)?;
     let mut interface = interface::interface(&merged, tcp_path, &config)?;
-    config.mtu = data_unit(kind, section, &narrowest(kind, &pairs, section, network)?)?;
+    config.mtu = data_unit(kind, section, &narrowest(&pairs, section, network)?)?;
     if let Some(grouping) = &mut interface.super_packets {
         config.mtu -= u32::from(grouping.layout.overhead()); // marks need room in full packets
         interface::enlarge(grouping, &mut config).map_err(|size| {
@@ -123,7 +131,10 @@ fn group(
     {
         return Err(field.fail(format!("`stop` is not after `start` ({start})")));
     }
-    let traffic = traffic(kind, section, network, (&pairs, config.mtu), groups)?;
+    let traffic = match listed {
+        Some(list) => Traffic::Flows { list },
+        None => traffic(kind, section, network, (&pairs, config.mtu), groups)?,
+    };
     let spread = match section.need("spread")?.choice()? {
         "random" => PairPolicy::Random,
         "each" => PairPolicy::Each,
@@ -224,7 +235,6 @@ fn pairs(kind: TrafficKind, section: &Section, network: &Network) -> Result<Vec<
         Some(field) => hosts(field, "right", network)?,
         None => match default("right").or_else(|| default("to")) {
             Some(hosts) => hosts,
-            None if kind.facts().lists_hosts => from.clone(),
             None => {
                 return Err(
                     Error::at(&section.place, &join(&section.path, "to"), "`to` is missing").help(
@@ -293,12 +303,7 @@ fn every_pair(from: &[NodeId], to: &[NodeId], section: &Section) -> Result<Vec<(
 const MOST_PAIRS: usize = 1_000_000;
 
 /// The smallest MTU on the paths of `pairs`; that every pair has a path is found out on the way.
-fn narrowest(
-    kind: TrafficKind,
-    pairs: &[(NodeId, NodeId)],
-    section: &Section,
-    network: &Network,
-) -> Result<Narrowest, Error> {
+fn narrowest(pairs: &[(NodeId, NodeId)], section: &Section, network: &Network) -> Result<Narrowest, Error> {
     let mut found = Narrowest {
         mtu: u32::MAX,
         link: String::new(),
@@ -306,9 +311,6 @@ fn narrowest(
     };
     let mut paths = network.paths();
     for &(a, b) in pairs {
-        if kind.facts().lists_hosts && a == b {
-            continue;
-        }
         for (from, to) in [(a, b), (b, a)] {
             let name = |id: NodeId| network.nodes[id.0 as usize].name.as_str();
             let place = section.table.get("to").map_or(&section.place, |node| &node.place);
@@ -439,9 +441,7 @@ fn traffic(
             rate: finite(&section.need("rate")?)?,
             packet: section.need("packet")?.bytes()?,
         },
-        TrafficKind::Flows => Traffic::Flows {
-            list: flow_list(&section.need("file")?, network)?,
-        },
+        TrafficKind::Flows => unreachable!("its list was read before"),
         TrafficKind::Video => Traffic::Video(Box::new(Video {
             count: count()?,
             both_ways: direction(kind, section)? == "both",
@@ -540,6 +540,13 @@ pub(super) fn finite(field: &Field) -> Result<fleetfoot_core::units::Rate, Error
         return Err(field.fail("a stream cannot have an unlimited rate"));
     }
     Ok(rate)
+}
+
+/// The pairs of hosts of a list, each once.
+fn pairs_of(list: &[FlowLine]) -> Vec<(NodeId, NodeId)> {
+    let mut known = HashSet::new();
+    let pairs = list.iter().map(|line| (line.source, line.destination));
+    pairs.filter(|pair| known.insert(*pair)).collect()
 }
 
 fn flow_list(field: &Field, network: &Network) -> Result<Arc<[FlowLine]>, Error> {

@@ -307,7 +307,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
         datagrams::TFRC,
         KindKeys {
             name: TrafficKind::Flows.name(),
-            doc: "Transfers listed in a file.",
+            doc: "Transfers listed in a file, with who sends to whom: `from`, `to`, `pairing`, `direction` and `spread` are not for it.",
             keys: &[key(
                 "file",
                 Kind::Text,
