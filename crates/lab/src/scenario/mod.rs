@@ -14,6 +14,7 @@ mod import;
 mod interface;
 mod keys;
 mod link;
+mod mtu;
 mod needs;
 mod network;
 mod node;

@@ -6,13 +6,13 @@ use super::error::Error;
 use super::keys::{self, Dimension};
 use super::network::Network;
 use super::read::{Field, Section, join};
-use super::{interface, pace, quic, raw, relay, replay, spreading, tcp, tfrc};
+use super::{interface, mtu, pace, quic, raw, relay, replay, spreading, tcp, tfrc};
 use crate::workload::{APPLICATION_NAMES, ThinApplication, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::spec::{
-    Dns, FlowLine, GroupSpec, NodeId, PairPolicy, Streaming, Traffic, TrafficKind, Transport, Video, Web,
+    Dns, FlowLine, GroupSpec, NodeId, PairPolicy, Streaming, Traffic, TrafficKind, Video, Web,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -115,7 +115,9 @@ fn group(
     }
     let mut config = tcp::config(&merged, tcp_path)?;
     let mut interface = interface::interface(&merged, tcp_path, &config)?;
-    config.mtu = data_unit(kind, section, &narrowest(&pairs, section, network)?)?;
+    let narrowest = mtu::narrowest(&pairs, section, network)?;
+    config.mtu = mtu::data_unit(kind, section, &narrowest)?;
+    mtu::datagrams_fit(kind, section, &narrowest)?;
     if let Some(grouping) = &mut interface.super_packets {
         config.mtu -= u32::from(grouping.layout.overhead()); // marks need room in full packets
         interface::enlarge(grouping, &mut config).map_err(|size| {
@@ -173,51 +175,6 @@ fn opening_time(traffic: &Traffic, spread: PairPolicy, pairs: usize) -> Duration
         Traffic::Incast { count, .. } if *count as usize > together => Duration::from_micros(40),
         _ => Duration::ZERO,
     }
-}
-
-/// Largest packets of the group: the path's, or smaller ones if it says so.
-fn data_unit(kind: TrafficKind, section: &Section, narrowest: &Narrowest) -> Result<u32, Error> {
-    let Narrowest { mtu, link, pair } = narrowest;
-    let Some(field) = section.find("data_unit")? else {
-        return Ok(*mtu);
-    };
-    let key = match kind.facts().transport {
-        Transport::Tcp => None,
-        Transport::Quic => Some("largest_datagram"),
-        Transport::Tfrc | Transport::Datagrams => Some("packet"),
-    };
-    if let Some(key) = key {
-        return Err(field
-            .fail(format!(
-                "`data_unit` is for TCP: packets of `{}` have the size `{key}`",
-                kind.name()
-            ))
-            .help(field.place(), format!("write {key} = \"...\" instead")));
-    }
-    let unit = field.bytes()?;
-    if unit.0 > u64::from(*mtu) {
-        return Err(field
-            .fail(format!(
-                "packets of {unit} from {pair} do not fit through link `{link}` (mtu {mtu})"
-            ))
-            .help(
-                field.place(),
-                format!(
-                    "at most \"{mtu} B\", or give `{link}` and every other link of the path mtu = {}",
-                    unit.0
-                ),
-            ));
-    }
-    Ok(unit.0 as u32)
-}
-
-/// The smallest MTU on the paths of a group, and where it is.
-struct Narrowest {
-    mtu: u32,
-    /// The first link with it.
-    link: String,
-    /// The hosts of a pair that passes there.
-    pair: String,
 }
 
 /// Pairs of data sender and data receiver, all of them connected both ways.
@@ -301,57 +258,6 @@ fn every_pair(from: &[NodeId], to: &[NodeId], section: &Section) -> Result<Vec<(
 
 /// Most pairs that `pairing = "all"` makes.
 const MOST_PAIRS: usize = 1_000_000;
-
-/// The smallest MTU on the paths of `pairs`; that every pair has a path is found out on the way.
-fn narrowest(pairs: &[(NodeId, NodeId)], section: &Section, network: &Network) -> Result<Narrowest, Error> {
-    let mut found = Narrowest {
-        mtu: u32::MAX,
-        link: String::new(),
-        pair: String::new(),
-    };
-    let mut paths = network.paths();
-    for &(a, b) in pairs {
-        for (from, to) in [(a, b), (b, a)] {
-            let name = |id: NodeId| network.nodes[id.0 as usize].name.as_str();
-            let place = section.table.get("to").map_or(&section.place, |node| &node.place);
-            if from == to {
-                return Err(Error::at(
-                    place,
-                    &section.path,
-                    format!("`{}` would send to itself", name(from)),
-                ));
-            }
-            let links = paths.links(from, to).ok_or_else(|| {
-                Error::at(
-                    place,
-                    &section.path,
-                    format!(
-                        "`{}` cannot be reached from `{}`: no links lead there",
-                        name(to),
-                        name(from)
-                    ),
-                )
-                .help(
-                    place,
-                    "packets pass routers only; connect both with [[link]] entries",
-                )
-            })?;
-            for link in links {
-                if link.mtu < found.mtu {
-                    found = Narrowest {
-                        mtu: link.mtu,
-                        link: link.name.clone(),
-                        pair: format!("`{}` to `{}`", name(from), name(to)),
-                    };
-                }
-            }
-        }
-    }
-    if found.mtu == u32::MAX {
-        found.mtu = 1500;
-    }
-    Ok(found)
-}
 
 fn hosts(field: &Field, side: &str, network: &Network) -> Result<Vec<NodeId>, Error> {
     let mut all = Vec::new();
