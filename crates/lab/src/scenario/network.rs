@@ -317,6 +317,7 @@ impl Builder {
             .filter_map(|field| field.node.as_text())
             .collect();
         let over = section.need("bottleneck")?.node;
+        let mut laid = false;
         if self.entries.is_empty() {
             return Err(Error::at(
                 &section.place,
@@ -355,6 +356,20 @@ impl Builder {
             let plan = Plan::read(&node, &path, true)?;
             self.used.push(name.clone());
             self.link(&name, ends[0], ends[1], &plan);
+            laid |= is_bottleneck;
+        }
+        let nothing = over.as_table().is_none_or(|over| over.entries.is_empty());
+        // Names that no link has are refused where they stand.
+        if !laid && !nothing && wanted.is_empty() {
+            return Err(Error::at(
+                &over.place,
+                &join(&section.path, "bottleneck"),
+                "no link lies between two routers: name one in `run.bottleneck`",
+            )
+            .help(
+                &over.place,
+                "for example run.bottleneck = \"tunnel\", a [[link]]; or write these keys into the link",
+            ));
         }
         Ok(())
     }

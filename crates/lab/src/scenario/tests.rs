@@ -598,6 +598,21 @@ fn other_networks_have_the_links_and_paths_they_should() {
         limits.iter().filter(|limit| **limit == Limit::Packets(7)).count(),
         2
     );
+    // With one router there is none between two: it must be named.
+    let star = graph
+        .replace("\"s\"", "\"r\"")
+        .replace("[\"r\", \"r\"]", "[\"r\"]\nbottleneck = { queue = { kind = \"fq-codel\" } }")
+        .replace("[[link]]\nname = \"mid\"\nfrom = \"r\"\nto = \"r\"\nrate = \"5 Mbit/s\"\nreverse = { delay = \"7 ms\" }\n", "");
+    let error = refusal(&star);
+    assert_eq!((&*error.key, error.line), ("network.bottleneck", 5), "{error}");
+    assert!(error.message.contains("name one in `run.bottleneck`"), "{error}");
+    let named = resolved(&format!("{star}[run]\nbottleneck = \"out\"\n"), &Setting::none());
+    let queues: Vec<&str> = named.spec.links.iter().map(|link| link.queue).collect();
+    assert_eq!(
+        queues.iter().filter(|queue| **queue == "fq-codel").count(),
+        2,
+        "{queues:?}"
+    );
     let both = resolved(
         &home("kind = \"bulk\"", "kind = \"bulk\"\ndirection = \"both\""),
         &Setting::none(),
