@@ -136,7 +136,8 @@ pub(crate) fn distribution(field: &Field, dimension: Dimension) -> Result<Distri
         }
         "normal" => {
             let (mean, deviation) = (need("mean")?, need("deviation")?);
-            let min = optional("min")?.unwrap_or(0.0);
+            let min = section.find("min")?;
+            let min = min.map_or(Ok(0.0), |field| read_any(&field, dimension))?;
             if min > mean {
                 return Err(section.need("min")?.fail("`min` is above `mean`"));
             }

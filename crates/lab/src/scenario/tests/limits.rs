@@ -3,6 +3,7 @@
 use super::{refusal, resolved};
 use crate::scenario::{Resolved, Setting};
 use fleetfoot_core::queue::Limit;
+use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::units::Bytes;
 
 const LINE: &str = r#"
@@ -97,4 +98,24 @@ fn what_cannot_be_meant_is_refused_where_it_stands() {
         "{error}"
     );
     std::fs::remove_dir_all(&folder).expect("it was made here");
+}
+
+#[test]
+fn the_least_of_a_normal_distribution_can_be_zero() {
+    let jitter = "jitter = { dist = \"normal\", mean = \"2 ms\", deviation = \"1 ms\", min = \"0 s\" }";
+    let text = LINE.replace("delay =", &format!("{jitter}\ndelay ="));
+    let written = resolved(&text, &Setting::none());
+    let jitter = written
+        .spec
+        .links
+        .iter()
+        .find_map(|link| link.impairments.jitter.as_ref());
+    assert_eq!(
+        jitter,
+        Some(&Distribution::Normal {
+            mean: 0.002,
+            deviation: 0.001,
+            min: 0.0
+        })
+    );
 }
