@@ -9,7 +9,7 @@ use super::read::{Section, join};
 use super::resolve::Resolved;
 use super::tcp;
 use fleetfoot_core::tcp::{Config, OnlyWith};
-use fleetfoot_sim::spec::{GroupSpec, TrafficKind};
+use fleetfoot_sim::spec::{GroupSpec, TrafficKind, Transport};
 
 /// Sets what the congestion control needs and sets by itself, and is an error if anything it needs is missing.
 pub(super) fn controller(config: &mut Config, section: &Section) -> Result<(), Error> {
@@ -98,6 +98,35 @@ fn effects_in_traffic(document: &Table) -> Result<(), Error> {
                     "the file says of each transfer who sends to whom",
                 ));
             }
+        }
+        if let Some(node) = group.get("start_spacing") {
+            let own = format!("nothing of `{}` starts one after the other", kind.name());
+            let reason = match kind {
+                TrafficKind::Tfrc if group.get("arrivals").is_some() => "`arrivals` says when streams start",
+                kind if !kind.facts().has_members => &own,
+                _ => "",
+            };
+            if !reason.is_empty() {
+                return Err(idle(node, name, "start_spacing", reason));
+            }
+        }
+        let key_frames = written.iter().any(|word| word.ends_with("key_frame_every"));
+        if let Some(node) = group.get("key_frame").filter(|_| !key_frames) {
+            return Err(idle(
+                node,
+                name,
+                "key_frame",
+                "`key_frame_every` is nowhere written",
+            ));
+        }
+        // How a host hands up what arrives is no matter of TCP alone.
+        let own = group.get("tcp").and_then(Node::as_table);
+        let switch = own.and_then(|own| own.entries.iter().find(|entry| entry.key != "host_coalesce"));
+        if let Some(entry) = switch
+            && matches!(kind.facts().transport, Transport::Datagrams | Transport::Tfrc)
+        {
+            let reason = format!("`{}` does not use TCP", kind.name());
+            return Err(idle(&entry.node, name, &format!("tcp.{}", entry.key), &reason));
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 mod calls;
 mod complete;
+mod idle;
 mod limits;
 mod listed;
 mod places;

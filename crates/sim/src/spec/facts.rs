@@ -29,6 +29,8 @@ pub struct Facts {
     pub both_ways: bool,
     /// Its flows name their hosts themselves.
     pub lists_hosts: bool,
+    /// Users, connections or streams of it start one after the other; of other kinds flows come as they arrive.
+    pub has_members: bool,
     /// The times by which variants are compared.
     pub compared: Compared,
     /// What counts as lost.
@@ -118,6 +120,7 @@ pub(super) const TCP: Facts = Facts {
     reacts: false,
     both_ways: false,
     lists_hosts: false,
+    has_members: true,
     compared: Compared::Completion,
     losses: Losses::Repaired,
     stood_still: None,

@@ -44,7 +44,7 @@ kinds! {
     /// Connections that always have data.
     Bulk = Facts { name: "bulk", greedy: true, long_lived: true, completes: false, ..TCP };
     /// Transfers that arrive whether or not earlier ones are done.
-    Transfer = Facts { name: "transfer", latency_sensitive: true, flow_is_connection: true, ..TCP };
+    Transfer = Facts { name: "transfer", latency_sensitive: true, flow_is_connection: true, has_members: false, ..TCP };
     /// Transfers of all senders at the same moment.
     Incast = Facts { name: "incast", latency_sensitive: true, flow_is_connection: true, ..TCP };
     /// Users who think between transfers.
@@ -98,10 +98,11 @@ kinds! {
         ..DATAGRAMS
     };
     /// Transfers listed in a file.
-    Flows = Facts { name: "flows", flow_is_connection: true, lists_hosts: true, ..TCP };
+    Flows = Facts { name: "flows", flow_is_connection: true, lists_hosts: true, has_members: false, ..TCP };
     /// Echo requests.
     Ping = Facts {
         name: "ping",
+        has_members: false,
         compared: Compared::CompletionOfNext,
         losses: Losses::Flows,
         ..DATAGRAMS
@@ -116,16 +117,31 @@ kinds! {
         ..DATAGRAMS
     };
     /// Look-ups of names.
-    Dns = Facts { name: "dns", latency_sensitive: true, completes: true, reacts: true, ..DATAGRAMS };
+    Dns = Facts {
+        name: "dns",
+        latency_sensitive: true,
+        completes: true,
+        reacts: true,
+        has_members: false,
+        ..DATAGRAMS
+    };
     /// Packets made from a template.
-    Raw = Facts { name: "raw", ..DATAGRAMS };
+    Raw = Facts { name: "raw", has_members: false, ..DATAGRAMS };
     /// TFRC streams.
     Tfrc = Facts { name: "tfrc", transport: Transport::Tfrc, relayable: false, long_lived: true, ..TCP };
     /// Recorded connections.
-    Replay = Facts { name: "replay", latency_sensitive: true, relayable: false, reacts: true, ..TCP };
+    Replay = Facts {
+        name: "replay",
+        latency_sensitive: true,
+        relayable: false,
+        reacts: true,
+        has_members: false,
+        ..TCP
+    };
     /// Transfers over QUIC.
     Quic = Facts {
         name: "quic",
+        has_members: false,
         transport: Transport::Quic,
         relayable: false,
         latency_sensitive: true,

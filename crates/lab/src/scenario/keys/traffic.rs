@@ -53,7 +53,7 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
         "start_spacing",
         TIME,
         Described("`0 s`; `40 us` for incast with several connections on a pair"),
-        "Time between the starts of its `count` members; of those of a round for incast. A program that opens several connections takes some time for each; what starts in the same nanosecond shows effects that no network has (docs/trust.md, Phase effects).",
+        "Time between the starts of its `count` members; of those of a round for incast. A program that opens several connections takes some time for each; what starts in the same nanosecond shows effects that no network has (docs/trust.md, Phase effects). Not for kinds whose flows come by arrivals, at intervals or as recorded.",
     ),
     key(
         "stop",
@@ -65,7 +65,7 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
         "tcp",
         Kind::Table(TCP),
         Value("{}"),
-        "Switches of its own, over those of `[tcp]`.",
+        "Switches of its own, over those of `[tcp]`. A group that does not use TCP has only `host_coalesce`, one of QUIC none.",
     ),
     key(
         "data_unit",

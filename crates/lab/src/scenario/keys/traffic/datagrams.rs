@@ -135,7 +135,7 @@ pub(super) const VIDEO: KindKeys = KindKeys {
             "key_frame",
             SIZES,
             Value("\"40 kB\""),
-            "Payload bytes of a key frame.",
+            "Payload bytes of a key frame; with `key_frame_every`.",
         ),
         key(
             "packet",
