@@ -58,13 +58,14 @@ impl QueueDiscipline for LeastAttained {
             true => 0,
             false => self.packets.value(bucket),
         };
-        self.packets.push(bucket, packet, value, context.drops);
+        self.packets
+            .push(bucket, packet, value, context.drops, |sent, _| sent);
     }
 
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         super::work::step();
-        self.packets.pop(now, |sent, packet| {
+        self.packets.pop(now, |sent, packet, _| {
             sent.saturating_add(u64::from(packet.segment.len()))
         })
     }

@@ -54,11 +54,22 @@ struct Bucket {
     rank: Rank,
     /// Places in the heaps, or [`NONE`].
     places: [u32; 2],
+    /// Packets without data among those that wait.
+    without_data: u32,
     /// When a packet of it came or left last, if the scheduler wants to know.
     seen: Instant,
 }
 
 const _: () = assert!(size_of::<Bucket>() == 64);
+
+/// What waits in a bucket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting<'a> {
+    /// The packet that came last.
+    pub(super) last: &'a Packet,
+    /// Packets without data.
+    pub(super) without_data: u32,
+}
 
 /// Lower is served first; of equal values the lower turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +85,7 @@ impl Ranked {
             packets: PacketList::EMPTY,
             rank: Rank { value: 0, turn: 0 },
             places: [NONE; 2],
+            without_data: 0,
             seen: Instant::ZERO,
         };
         Ranked {
@@ -118,8 +130,19 @@ impl Ranked {
         self.buckets[bucket as usize].packets.packets == 0
     }
 
+    /// What waits in a bucket; `None` if nothing does.
+    #[inline]
+    pub(super) fn waiting(&self, bucket: u32) -> Option<Waiting<'_>> {
+        let here = &self.buckets[bucket as usize];
+        Some(Waiting {
+            last: self.pool.tail(&here.packets)?,
+            without_data: here.without_data,
+        })
+    }
+
     /// Puts a packet behind those of its bucket, which has this value from now on; where more waits than the limit holds, the
-    /// buckets of the greatest values lose their last packets.
+    /// buckets of the greatest values lose their last packets. `value_of_rest` says what a bucket has from then on, of its
+    /// value before and what is left in it.
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -127,6 +150,7 @@ impl Ranked {
         packet: Packet,
         value: u64,
         drops: &mut Vec<(Packet, DropReason)>,
+        value_of_rest: impl Fn(u64, Waiting<'_>) -> u64,
     ) {
         let joins = self.is_empty(bucket);
         let here = &mut self.buckets[bucket as usize];
@@ -134,6 +158,7 @@ impl Ranked {
             self.turn += 1;
             here.rank.turn = self.turn;
         }
+        here.without_data += u32::from(!packet.segment.is_data());
         self.pool.push(&mut here.packets, packet);
         if joins || value != here.rank.value {
             here.rank.value = value;
@@ -145,7 +170,7 @@ impl Ranked {
         }
         let mut own = true;
         while !self.limit.holds(self.total()) {
-            let Some((worst, packet)) = self.pop_worst() else {
+            let Some((worst, packet)) = self.pop_worst(&value_of_rest) else {
                 return;
             };
             // The tail of the arrival's own flow is the arrival, the first time.
@@ -159,16 +184,24 @@ impl Ranked {
         }
     }
 
-    /// Takes the head of the bucket of the least value; `value` says what the bucket has from now on, behind all that are equal.
+    /// Takes the head of the bucket of the least value; `value` says what the bucket has from now on, behind all that are equal,
+    /// of its value before, the packet taken and what is left.
     #[inline]
-    pub(super) fn pop(&mut self, now: Instant, value: impl FnOnce(u64, &Packet) -> u64) -> Option<Packet> {
+    pub(super) fn pop(
+        &mut self,
+        now: Instant,
+        value: impl FnOnce(u64, &Packet, Option<Waiting<'_>>) -> u64,
+    ) -> Option<Packet> {
         let bucket = self.least.first()?;
         let here = &mut self.buckets[bucket as usize];
         let packet = self.pool.pop(&mut here.packets)?;
+        here.without_data -= u32::from(!packet.segment.is_data());
+        let value = value(here.rank.value, &packet, self.waiting(bucket));
         self.turn += 1;
+        let here = &mut self.buckets[bucket as usize];
         here.seen = now;
         here.rank = Rank {
-            value: value(here.rank.value, &packet),
+            value,
             turn: self.turn,
         };
         self.place(bucket);
@@ -197,15 +230,23 @@ impl Ranked {
     }
 
     /// Takes the tail of the bucket of the greatest rank, and says which bucket that was.
-    fn pop_worst(&mut self) -> Option<(u32, Packet)> {
+    fn pop_worst(&mut self, value_of_rest: impl Fn(u64, Waiting<'_>) -> u64) -> Option<(u32, Packet)> {
         if !self.is_tracked {
             self.is_tracked = true;
             self.greatest.fill(self.least.members(), &mut self.buckets);
         }
         self.quiet = 0;
         let bucket = self.greatest.first()?;
-        let packet = self.pool.pop_tail(&mut self.buckets[bucket as usize].packets)?;
-        if self.is_empty(bucket) {
+        let here = &mut self.buckets[bucket as usize];
+        let packet = self.pool.pop_tail(&mut here.packets)?;
+        here.without_data -= u32::from(!packet.segment.is_data());
+        let before = here.rank.value;
+        let value = match self.waiting(bucket) {
+            None => None,
+            Some(rest) => Some(value_of_rest(before, rest)),
+        };
+        if value != Some(before) {
+            self.buckets[bucket as usize].rank.value = value.unwrap_or(before);
             self.place(bucket);
         }
         Some((bucket, packet))

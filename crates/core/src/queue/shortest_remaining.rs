@@ -1,8 +1,8 @@
 //! Shortest remaining first: the flow with the fewest bytes still to come is next.
 //!
 //! The ideal for the mean completion time on one line. A flow's rank is the least number of bytes from the start of a waiting
-//! packet to the end of its stream; packets without data, handshakes and acknowledgments, come first. When the buffer is
-//! full the flow with most to come loses its last packet.
+//! packet to the end of its stream, which is that of the last one; packets without data, handshakes and acknowledgments, come
+//! first, with what waits before them. When the buffer is full the flow with most to come loses its last packet.
 //!
 //! **Source.** Schrage 1968 (optimality of the shortest remaining processing time); Alizadeh et al., "pFabric" (SIGCOMM
 //! 2013): rank by remaining size, oldest packet of the best flow, worst packet dropped. From memory.
@@ -12,10 +12,13 @@
 //! **Deviations.** An ideal: no header says how long a flow is. The simulator provides it through the table of flows
 //! ([`crate::flow::FlowTable::set_stream`]): the sender's data ends where the application has said so far. Flows whose end nobody
 //! knows (endless ones, real packets) come last and take turns. Flows are hashed into buckets and those of one bucket
-//! share the rank. Steps per packet grow with the logarithm of the flows that wait.
+//! share the rank, that of the packet that came last. So do a retransmission and what was sent before it: while it is the last to
+//! wait, the flow has the rank of its start. What an application writes counts from the next packet of its flow that comes or
+//! leaves. Steps per packet grow with the logarithm of the flows that wait.
 
-use super::ranked::{BUCKETS, LIMIT, Ranked};
+use super::ranked::{BUCKETS, LIMIT, Ranked, Waiting};
 use super::{Backlog, LinkContext, QueueContext, QueueDiscipline};
+use crate::flow::FlowTable;
 use crate::packet::Packet;
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
@@ -43,27 +46,25 @@ impl QueueDiscipline for ShortestRemaining {
     #[inline(never)]
     fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         super::work::step();
+        let flows = context.flows;
         let bucket = self.packets.bucket(&packet, context);
-        let remaining = if packet.segment.is_data() {
-            context
-                .flows
-                .stream(packet.flow)
-                .and_then(|stream| stream.remaining(packet.segment.seq))
-                .unwrap_or(u64::MAX)
-        } else {
-            0
-        };
-        let value = match self.packets.is_empty(bucket) {
-            true => remaining,
-            false => remaining.min(self.packets.value(bucket)),
-        };
-        self.packets.push(bucket, packet, value, context.drops);
+        let before = self.packets.waiting(bucket);
+        let without_data =
+            before.map_or(0, |waiting| waiting.without_data) + u32::from(!packet.segment.is_data());
+        let last = &packet;
+        let value = remaining(flows, Waiting { last, without_data });
+        self.packets
+            .push(bucket, packet, value, context.drops, |_, rest| {
+                remaining(flows, rest)
+            });
     }
 
     #[inline(never)]
-    fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
         super::work::step();
-        self.packets.pop(now, |remaining, _| remaining)
+        self.packets.pop(now, |_, _, rest| {
+            rest.map_or(0, |rest| remaining(context.flows, rest))
+        })
     }
 
     #[inline]
@@ -74,4 +75,16 @@ impl QueueDiscipline for ShortestRemaining {
     fn asks_streams(&self) -> bool {
         true
     }
+}
+
+/// Bytes that a flow has to come, of what waits of it; none while a packet without data waits.
+#[inline]
+fn remaining(flows: &FlowTable, waiting: Waiting<'_>) -> u64 {
+    if waiting.without_data > 0 {
+        return 0;
+    }
+    flows
+        .stream(waiting.last.flow)
+        .and_then(|stream| stream.remaining(waiting.last.segment.seq))
+        .unwrap_or(u64::MAX)
 }

@@ -139,6 +139,11 @@ impl PacketPool {
         packet
     }
 
+    /// The tail.
+    pub(super) fn tail(&self, list: &PacketList) -> Option<&Packet> {
+        self.slots.get(list.tail as usize).map(|slot| &slot.packet)
+    }
+
     /// Length of the head in bytes.
     pub(super) fn head_len(&self, list: &PacketList) -> Option<u32> {
         self.slots

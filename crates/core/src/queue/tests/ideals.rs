@@ -95,39 +95,70 @@ proptest! {
 
     #[test]
     fn shortest_remaining_agrees_with_a_search(
+        limit in prop_oneof![Just(Limit::Unlimited), (5_u32..40).prop_map(Limit::Packets)],
         ends in prop::collection::vec(prop_oneof![1 => Just(0_u64), 4 => 3000_u64..100_000], 8),
-        calls in prop::collection::vec(prop::option::weighted(0.6, (0_u32..8, 40_u32..1501)), 200..2000),
+        calls in prop::collection::vec(step_of_streams(), 200..2000),
     ) {
-        let queue = ideal(ShortestRemaining::PARAMETERS, ShortestRemaining::new, Limit::Unlimited);
-        let mut bench = Bench::new(queue, streams(&ends), Limit::Unlimited);
+        let queue = ideal(ShortestRemaining::PARAMETERS, ShortestRemaining::new, limit);
+        let mut bench = Bench::new(queue, streams(&ends), limit);
         let mut models = vec![Model::default(); 8];
         let mut turn = 0;
         for (number, call) in calls.into_iter().enumerate() {
             let now = Instant::from_micros(number as u64);
-            if let Some((flow, len)) = call {
-                // The number of the call is the sequence number: streams advance by a byte per call.
-                bench.enqueue(now, packet(flow, number as u32, len, 0));
-                let value = match (len > 40, ends[flow as usize]) {
-                    (false, _) => 0,
-                    (true, 0) => u64::MAX,
-                    (true, end) => end - number as u64,
-                };
-                let model = &mut models[flow as usize];
-                if model.packets.is_empty() {
-                    turn += 1;
-                    (model.turn, model.value) = (turn, value);
+            let flow = match call {
+                StreamCall::Grows(flow, by) => {
+                    if let Some(stream) = bench.flows.stream(FlowId(flow)) {
+                        let end = stream.end + by;
+                        bench.flows.set_stream(FlowId(flow), Stream { end, ..stream });
+                    }
+                    continue;
                 }
-                model.value = model.value.min(value);
-                model.packets.push_back((number as u32, u64::from(len)));
-            } else {
-                let out = bench.dequeue(now).map(|packet| packet.segment.seq.0);
-                let expected = best(&models, false).map(|flow| {
-                    let (number, _) = models[flow].packets.pop_front().expect("it waits");
-                    turn += 1;
-                    models[flow].turn = turn;
-                    number
-                });
-                prop_assert_eq!(out, expected);
+                StreamCall::Arrives(flow, len) => {
+                    bench.log.clear();
+                    // The number of the call is the sequence number: streams advance by a byte per call.
+                    bench.enqueue(now, packet(flow, number as u32, len, 0));
+                    let model = &mut models[flow as usize];
+                    if model.packets.is_empty() {
+                        turn += 1;
+                        model.turn = turn;
+                    }
+                    model.packets.push_back((number as u32, u64::from(len)));
+                    Some(flow as usize)
+                }
+                StreamCall::Leaves => {
+                    let out = bench.dequeue(now).map(|packet| packet.segment.seq.0);
+                    let flow = best(&models, false);
+                    let expected = flow.map(|flow| {
+                        let (number, _) = models[flow].packets.pop_front().expect("it waits");
+                        turn += 1;
+                        models[flow].turn = turn;
+                        number
+                    });
+                    prop_assert_eq!(out, expected);
+                    flow
+                }
+            };
+            let rank = |models: &mut [Model], flow: usize| {
+                let stream = bench.flows.stream(FlowId(flow as u32));
+                let remaining = |&(number, len): &(u32, u64)| match stream {
+                    _ if len == 40 => 0,
+                    Some(stream) => stream.end - u64::from(number),
+                    None => u64::MAX,
+                };
+                models[flow].value = models[flow].packets.iter().map(remaining).min().unwrap_or(0);
+            };
+            if let Some(flow) = flow {
+                rank(&mut models, flow);
+            }
+            if matches!(call, StreamCall::Arrives(..)) {
+                let waiting: usize = models.iter().map(|model| model.packets.len()).sum();
+                let mut dropped = None;
+                if waiting > bench.queue.backlog().packets as usize {
+                    let worst = best(&models, true).expect("packets wait");
+                    dropped = models[worst].packets.pop_back().map(|packet| packet.0);
+                    rank(&mut models, worst);
+                }
+                prop_assert_eq!(bench.log.first().and_then(|entry| entry.0), dropped);
             }
         }
     }
@@ -207,6 +238,25 @@ proptest! {
             }
         }
     }
+}
+
+/// What happens at a queue that looks at streams.
+#[derive(Clone, Copy, Debug)]
+enum StreamCall {
+    /// A packet of this flow and length comes; without data if it has 40 bytes.
+    Arrives(u32, u32),
+    /// The application of this flow writes so many bytes more.
+    Grows(u32, u64),
+    Leaves,
+}
+
+fn step_of_streams() -> impl Strategy<Value = StreamCall> {
+    let len = prop_oneof![1 => Just(40_u32), 3 => 41_u32..1501];
+    prop_oneof![
+        12 => (0_u32..8, len).prop_map(|(flow, len)| StreamCall::Arrives(flow, len)),
+        8 => Just(StreamCall::Leaves),
+        1 => (0_u32..8, 1_u64..50_000).prop_map(|(flow, by)| StreamCall::Grows(flow, by)),
+    ]
 }
 
 /// What happens at two routers in a row.
@@ -319,6 +369,71 @@ fn shortest_remaining_finishes_the_short_flow_first() {
         order.push(packet.flow.0);
     }
     assert_eq!(order, [1, 1, 1, 0, 0, 0, 2, 2]);
+}
+
+#[test]
+fn a_handshake_puts_a_long_flow_first_only_while_it_waits() {
+    let queue = ideal(
+        ShortestRemaining::PARAMETERS,
+        ShortestRemaining::new,
+        Limit::Unlimited,
+    );
+    let mut bench = Bench::new(queue, streams(&[146_000, 14_600]), Limit::Unlimited);
+    // Flow 0 sends the end of its handshake and six packets, then flow 1, which has less to come, three.
+    bench.enqueue(Instant::ZERO, packet(0, 0, 40, 0));
+    for (number, flow) in [0, 0, 0, 0, 0, 0, 1, 1, 1].into_iter().enumerate() {
+        bench.enqueue(Instant::ZERO, packet(flow, number as u32 + 1, 1500, 0));
+    }
+    let mut order = Vec::new();
+    while let Some(packet) = bench.dequeue(Instant::ZERO) {
+        order.push(packet.flow.0);
+    }
+    assert_eq!(order, [0, 1, 1, 1, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_flow_that_goes_on_writing_is_no_longer_short() {
+    let queue = ideal(
+        ShortestRemaining::PARAMETERS,
+        ShortestRemaining::new,
+        Limit::Unlimited,
+    );
+    let mut bench = Bench::new(queue, streams(&[1460, 14_600]), Limit::Unlimited);
+    bench.enqueue(Instant::ZERO, packet(0, 0, 1500, 0));
+    // Its packet still waits when the application of flow 0 has written 146000 bytes more.
+    let stream = Stream {
+        origin: SeqNumber(0),
+        end: 147_460,
+    };
+    bench.flows.set_stream(FlowId(0), stream);
+    bench.enqueue(Instant::ZERO, packet(0, 1460, 1500, 0));
+    bench.enqueue(Instant::ZERO, packet(1, 1461, 1500, 0));
+    let order: Vec<u32> = (0..3)
+        .map(|_| bench.dequeue(Instant::ZERO).expect("packets wait").flow.0)
+        .collect();
+    assert_eq!(order, [1, 0, 0]);
+}
+
+#[test]
+fn the_end_of_a_flow_that_was_pushed_out_does_not_rank_what_is_left() {
+    let queue = ideal(
+        ShortestRemaining::PARAMETERS,
+        ShortestRemaining::new,
+        Limit::Packets(3),
+    );
+    let mut bench = Bench::new(queue, streams(&[146_000, 100_000, 50_000]), Limit::Packets(3));
+    // Flow 0 has its first packet waiting and its last one, whose start is 1460 bytes before the end.
+    bench.enqueue(Instant::ZERO, packet(1, 99_999, 1500, 0));
+    bench.enqueue(Instant::ZERO, packet(0, 0, 1500, 0));
+    bench.enqueue(Instant::ZERO, packet(0, 144_540, 1500, 0));
+    bench.enqueue(Instant::ZERO, packet(1, 100_000, 1500, 0));
+    assert_eq!(bench.queue.backlog().packets, 3);
+    // Its last packet was pushed out. From the start of its first one it has 146000 to come, more than flow 2.
+    bench.enqueue(Instant::ZERO, packet(2, 1, 1500, 0));
+    let order: Vec<u32> = (0..3)
+        .map(|_| bench.dequeue(Instant::ZERO).expect("packets wait").flow.0)
+        .collect();
+    assert_eq!(order, [1, 1, 2]);
 }
 
 #[test]
