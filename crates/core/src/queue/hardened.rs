@@ -102,6 +102,17 @@ enum Aqm {
     },
 }
 
+/// What active queue management wants of an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Managed {
+    /// Nothing.
+    Pass,
+    /// Mark it, if it is queued.
+    Mark,
+    /// Drop it.
+    Drop,
+}
+
 impl SpH {
     /// The parameters shared with SP-FQ, and `aqm` with the parameters of its own.
     pub const PARAMETERS: &'static [Parameter] =
@@ -144,32 +155,30 @@ impl SpH {
         self.ledger.bytes(ports)
     }
 
-    /// Whether active queue management drops an arriving packet, or marks it. Followers with a promise are not asked.
-    fn manage(
-        &mut self,
-        now: Instant,
-        case: Case,
-        packet: &mut Packet,
-        context: &mut QueueContext<'_>,
-    ) -> bool {
+    /// What active queue management wants of an arriving packet. Followers with a promise are not asked.
+    fn manage(&mut self, now: Instant, case: Case, packet: &Packet) -> Managed {
         match &mut self.aqm {
-            Aqm::None => false,
+            Aqm::None => Managed::Pass,
             Aqm::Red { law, ecn } => {
                 law.estimate(now, self.packets.len() as f64);
                 if matches!(case, Case::Promised { .. } | Case::Denied) || !law.decide(packet.segment.len()) {
-                    return false;
+                    return Managed::Pass;
                 }
                 // RFC 3168 7: above the upper threshold packets are dropped, not marked.
                 if *ecn && packet.segment.ecn_capable() && !law.is_above() {
-                    packet.segment.set_ecn(Ecn::Ce);
-                    context.report(QueueEventKind::Marked, packet.flow);
-                    return false;
+                    return Managed::Mark;
                 }
-                true
+                Managed::Drop
             }
             Aqm::CoDel {
                 refuse_next_first, ..
-            } => matches!(case, Case::First { .. }) && core::mem::take(refuse_next_first),
+            } => {
+                if matches!(case, Case::First { .. }) && core::mem::take(refuse_next_first) {
+                    Managed::Drop
+                } else {
+                    Managed::Pass
+                }
+            }
         }
     }
 }
@@ -180,7 +189,8 @@ impl QueueDiscipline for SpH {
         super::work::step();
         self.ledger.rotate(now, &packet, context);
         let case = self.ledger.case(&packet, context);
-        if self.manage(now, case, &mut packet, context) {
+        let managed = self.manage(now, case, &packet);
+        if managed == Managed::Drop {
             if let Case::First { key, .. } = case {
                 self.ledger.deny(key, &packet, 0, context);
             }
@@ -196,6 +206,10 @@ impl QueueDiscipline for SpH {
         if admission == Admission::Refused {
             context.drops.push((packet, DropReason::Full));
             return;
+        }
+        if managed == Managed::Mark {
+            packet.segment.set_ecn(Ecn::Ce);
+            context.report(QueueEventKind::Marked, packet.flow);
         }
         if let Aqm::Red { law, .. } = &mut self.aqm {
             law.filled();

@@ -322,3 +322,40 @@ fn a_drop_owed_by_codel_ends_when_the_wait_is_below_the_target() {
     assert_eq!(bench.queue.backlog().packets, 3);
     assert!(bench.enqueue(301_000_000, 0, packet(9, 0, Mark::first(10, 9))));
 }
+
+#[test]
+fn a_mark_is_counted_only_of_a_packet_that_is_queued() {
+    // 1 Mbit/s, so the average follows the queue within some hundred packets; most of what finds the queue full is chosen by RED.
+    let link = LinkContext {
+        rate: Rate(1_000_000),
+        ..LINK
+    };
+    let given = [
+        ("limit", Value::Limit(Limit::Packets(40))),
+        ("aqm", Value::Choice("red")),
+        ("min_threshold", Value::Number(5.0)),
+        ("max_threshold", Value::Number(60.0)),
+        ("max_probability", Value::Number(1.0)),
+    ];
+    let mut bench = Bench::new(SpH::new(&values(SpH::PARAMETERS, &given), &link));
+    let (mut reported, mut marked, mut dropped) = (0, 0, 0);
+    for number in 0..3000 {
+        let mut packet = packet(number % 40, number, Mark::REGULAR);
+        packet.segment.set_ecn(Ecn::Ect0);
+        dropped += usize::from(!bench.enqueue(0, 0, packet));
+        reported += usize::from(bench.saw(QueueEventKind::Marked));
+        // One leaves for ten that come.
+        if number % 10 == 0 {
+            marked += usize::from(
+                bench
+                    .dequeue(0)
+                    .is_some_and(|packet| packet.segment.ecn() == Ecn::Ce),
+            );
+        }
+    }
+    while let Some(packet) = bench.dequeue(0) {
+        marked += usize::from(packet.segment.ecn() == Ecn::Ce);
+    }
+    assert!(marked > 0 && dropped > 1000, "{marked} {dropped}");
+    assert_eq!(reported, marked);
+}
