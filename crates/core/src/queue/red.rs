@@ -14,7 +14,8 @@
 //! 1 / (1 - count * p_b) is large for them alone. Drops are spread out as in the paper; ns-2 by default also keeps them apart (`wait_`). While an idle queue is being refilled the average takes the idle time
 //! in mean-size packets at the link's rate; ns-2 in packets of 100 B. The queue counts what waits, without the packet being
 //! sent, as in ns-2. The idle time begins when the last packet leaves the queue, as in the
-//! paper, which is one transmission before the device of ns-2 or Linux finds it empty. The slow adaptation of `max_probability` (Adaptive RED, 2001) is not there.
+//! paper, which is one transmission before the device of ns-2 or Linux finds it empty. As there, an arrival that is dropped ends it and
+//! begins the next; by the letter of the paper the next arrival would count the time before once more. The slow adaptation of `max_probability` (Adaptive RED, 2001) is not there.
 
 use super::LinkContext;
 use super::fifo::Fifo;
@@ -55,7 +56,7 @@ pub(super) struct EarlyDrop {
     /// count of the paper: packets since the last drop while the average is above the lower threshold, else -1. In byte
     /// mode packets of mean size.
     since_drop: f64,
-    /// q_time of the paper: since when the queue is empty.
+    /// q_time of the paper: since when the queue is empty, or when a packet came and was dropped if that is later.
     empty_since: Option<Instant>,
 }
 
@@ -159,6 +160,8 @@ impl EarlyDrop {
                 let packets = now.since(since).as_secs_f64() * self.packets_per_second;
                 self.average *= libm::pow(1.0 - self.weight, packets);
             }
+            // This time is counted, whatever becomes of the packet.
+            self.empty_since = Some(now.max(since));
             return;
         }
         self.average += self.weight * (queue - self.average);
@@ -278,5 +281,58 @@ impl QueueDiscipline for Red {
 
     fn drop_point(&self) -> DropPoint {
         DropPoint::Arrival
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::{FlowId, FlowTable};
+    use crate::packet::{BufId, Segment};
+    use crate::parameter::Value;
+    use crate::time::Duration;
+    use crate::units::Rate;
+
+    #[test]
+    fn idle_time_is_counted_once_while_arrivals_are_dropped() {
+        // 10 Mbit/s and packets of 1000 B: one in 0.8 ms.
+        let link = LinkContext {
+            mtu: 1500,
+            rate: Rate(10_000_000),
+            framing: 0,
+            delay: Duration::ZERO,
+            seed: 1,
+        };
+        let mut values = Values::defaults(Red::PARAMETERS);
+        for (name, value) in [("min_threshold", 5.0), ("max_threshold", 15.0), ("weight", 0.002)] {
+            values.set(name, Value::Number(value)).expect("a number");
+        }
+        values.set("gentle", Value::Flag(false)).expect("a flag");
+        let mut red = Red::new(&values, &link);
+        red.law.average = 20.0;
+        red.law.emptied(Instant::ZERO);
+        // Two arrivals after ten idle packet times each: 20 * 0.998^10, then 20 * 0.998^20, above 15 both.
+        for (at_ms, average) in [(8, 19.603_581), (16, 19.215_019)] {
+            let packet = Packet {
+                enqueued_at: Instant::ZERO,
+                flow: FlowId(0),
+                buf: BufId::NONE,
+                segment: Segment {
+                    payload: 960,
+                    overhead: 40,
+                    ..Segment::default()
+                },
+            };
+            let mut drops = alloc::vec::Vec::new();
+            let mut context = QueueContext {
+                flows: &FlowTable::new(),
+                ingress: 0,
+                drops: &mut drops,
+                events: &mut alloc::vec::Vec::new(),
+            };
+            red.enqueue(Instant::from_millis(at_ms), packet, &mut context);
+            assert_eq!(drops.len(), 1);
+            assert!((red.average() - average).abs() < 1e-6, "{}", red.average());
+        }
     }
 }

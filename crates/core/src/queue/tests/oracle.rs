@@ -239,6 +239,8 @@ impl RedOracle {
             let s = Self::MEAN * 8.0 / 10e6;
             let m = (time - self.q_time) / s;
             self.avg *= (1.0 - self.wq).powf(m);
+            // Linux's red_end_of_idle_period and ns-2's idle_ = 0: this time is over, whatever becomes of the packet.
+            self.q_time = time;
         }
         let scale = if self.bytes { Self::MEAN } else { 1.0 };
         let (minth, maxth) = (self.minth * scale, self.maxth * scale);
