@@ -412,37 +412,36 @@ impl<Q: QueueDiscipline> Link<Q> {
         self.statistics
             .count_departure(&packet, self.serialiser.busy(start, finish, len));
         observer.on_departure(start, &packet, start.since(packet.enqueued_at));
-        let at = finish.saturating_add(self.delay.saturating_sub(self.serialiser.early()));
         if self.impaired.is_none() {
+            let at = finish.saturating_add(self.delay.saturating_sub(self.serialiser.early()));
             self.wire.push_back(InFlight { at, packet });
         } else {
-            self.travel(start, finish, at, packet, observer);
+            self.travel(start, finish, packet, observer);
         }
     }
 
     /// Sends a packet over an impaired wire.
     #[cold]
-    fn travel(
-        &mut self,
-        start: Instant,
-        finish: Instant,
-        at: Instant,
-        packet: Packet,
-        observer: &mut impl LinkObserver,
-    ) {
+    fn travel(&mut self, start: Instant, finish: Instant, packet: Packet, observer: &mut impl LinkObserver) {
         let Some(impaired) = &mut self.impaired else {
             return;
         };
+        let (serialiser, delay, len) = (&mut self.serialiser, self.delay, packet.segment.len());
+        let mut repaired = (finish, Duration::ZERO);
         let Fate {
             packet,
             at,
             lost,
             held,
             copies,
-            repair,
-        } = impaired.wire.fate(at, finish.since(start), packet);
-        self.free_at = finish.saturating_add(repair);
-        self.statistics.count_repair(repair);
+        } = impaired.wire.fate(packet, |again, wait| {
+            repaired = serialiser.repair(start, finish, len, again, wait);
+            repaired
+                .0
+                .saturating_add(delay.saturating_sub(serialiser.early()))
+        });
+        self.free_at = repaired.0;
+        self.statistics.count_repair(repaired.1);
         if lost {
             self.statistics.count_drop(&packet, DropReason::RandomLoss);
             observer.on_drop(finish, &packet, DropReason::RandomLoss);

@@ -100,8 +100,6 @@ pub(super) struct Fate {
     pub(super) lost: bool,
     pub(super) held: bool,
     pub(super) copies: u8,
-    /// Time that the link's own retransmissions took.
-    pub(super) repair: Duration,
 }
 
 pub(super) struct ImpairedWire {
@@ -147,8 +145,9 @@ impl ImpairedWire {
         })
     }
 
-    /// What becomes of `packet`, due at `at` if its first attempt, which took `airtime`, is the last.
-    pub(super) fn fate(&mut self, at: Instant, airtime: Duration, mut packet: Packet) -> Fate {
+    /// What becomes of `packet`, whose first attempt has been sent. `due` says when it is due, of how often it is sent again and the
+    /// wait before each of those attempts.
+    pub(super) fn fate(&mut self, mut packet: Packet, due: impl FnOnce(u32, Duration) -> Instant) -> Fate {
         let exempt = self.loss_data_only && !packet.segment.is_data();
         let lost = !exempt && self.loss.takes(&packet);
         let mut again = 0;
@@ -162,10 +161,7 @@ impl ImpairedWire {
                 again += 1;
             }
         }
-        let wait = self.arq.map_or(0, |arq| arq.delay.as_nanos());
-        let attempt = airtime.as_nanos().saturating_add(wait);
-        let repair = Duration::from_nanos(attempt.saturating_mul(u64::from(again)));
-        let mut at = at.saturating_add(repair);
+        let mut at = due(again, self.arq.map_or(Duration::ZERO, |arq| arq.delay));
         if let Some(jitter) = &mut self.jitter {
             at = at.saturating_add(Duration::from_secs_f64(jitter.sample()));
         }
@@ -195,7 +191,6 @@ impl ImpairedWire {
             lost,
             held,
             copies,
-            repair,
         }
     }
 

@@ -217,6 +217,31 @@ impl Serialiser {
         Duration::from_nanos(if self.trace.is_none() { self.time.early } else { 0 })
     }
 
+    /// Sends a packet `again` times more, `wait` after the end of the attempt before, the first of which took from `start` to
+    /// `finish`: when the last one will have been sent, and the busy time of these attempts and of the waits before them.
+    pub(super) fn repair(
+        &mut self,
+        start: Instant,
+        finish: Instant,
+        len: u32,
+        again: u32,
+        wait: Duration,
+    ) -> (Instant, Duration) {
+        let Some(before) = self.trace.as_ref().map(Trace::carried) else {
+            let attempt = finish.since(start).as_nanos().saturating_add(wait.as_nanos());
+            let repair = Duration::from_nanos(attempt.saturating_mul(u64::from(again)));
+            return (finish.saturating_add(repair), repair);
+        };
+        let mut end = finish;
+        for _ in 0..again {
+            end = self.send(end.saturating_add(wait), len);
+        }
+        let busy = self.trace.as_ref().map_or(Duration::ZERO, |trace| {
+            trace.at_mean_rate(trace.carried().saturating_sub(before))
+        });
+        (end, busy)
+    }
+
     /// The link fell idle: the next packet starts on a whole nanosecond.
     #[inline]
     pub(super) fn idle(&mut self) {
@@ -313,6 +338,11 @@ impl Trace {
     fn at_mean_rate(&self, bytes: u64) -> Duration {
         let per_period = self.opportunities.len() as u64 * u64::from(OPPORTUNITY_BYTES);
         self.period.mul_div(bytes, per_period.max(1))
+    }
+
+    /// Bytes that the opportunities up to the one in use have carried or could have.
+    fn carried(&self) -> u64 {
+        self.next * u64::from(OPPORTUNITY_BYTES) + u64::from(OPPORTUNITY_BYTES - self.left)
     }
 
     /// Bytes of what was sent that opportunities at or after `now` carry.

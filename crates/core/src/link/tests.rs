@@ -678,3 +678,41 @@ fn a_link_repairs_what_bit_errors_damage_in_order_and_pays_with_time() {
         "every attempt keeps the line busy"
     );
 }
+
+/// One opportunity each millisecond, which carries a packet of 1500 bytes.
+fn opportunities_each_millisecond() -> LinkConfig {
+    LinkConfig {
+        rate: LinkRate::Trace {
+            opportunities: [Duration::from_millis(1)].into(),
+            period: Duration::from_millis(1),
+        },
+        framing: 4,
+        ..LinkConfig::new(Rate(1), Duration::ZERO)
+    }
+}
+
+#[test]
+fn every_attempt_of_a_repair_takes_an_opportunity_of_a_trace() {
+    // Every bit is wrong, so each packet takes its three attempts and arrives damaged after the last.
+    let arrivals = |delay_us| {
+        let mut config = opportunities_each_millisecond();
+        config.impairments.bit_error_rate = 1.0;
+        config.impairments.arq = Some(Arq {
+            retransmissions: 2,
+            delay: Duration::from_micros(delay_us),
+        });
+        let mut link = link(&config);
+        send(&mut link, 0, (0..3).map(|i| packet(0, i, 1500)));
+        let arrived = drain(&mut link);
+        let times: Vec<u64> = arrived.iter().map(|(at, _)| at / 1_000_000).collect();
+        let end = Instant::from_millis(times[2] + 1);
+        (times, link.busy(end).as_nanos())
+    };
+    let (times, busy) = arrivals(0);
+    assert_eq!(times, [3, 6, 9]);
+    assert_eq!(busy, 9_000_000, "every attempt keeps the line busy");
+    // With 1.5 ms from one attempt to the next each leaves an opportunity out: 1, 3 and 5; 6, 8 and 10; 11, 13 and 15.
+    let (times, busy) = arrivals(1_500);
+    assert_eq!(times, [5, 10, 15]);
+    assert_eq!(busy, 15_000_000, "so do the waits, as at a constant rate");
+}
