@@ -184,18 +184,18 @@ impl Serialiser {
         }
     }
 
-    /// Sends a packet that begins at `start`; when it will have been sent.
+    /// Sends a packet that begins at `start`; when it will have been sent, and processed where that is longer.
     #[inline]
     pub(super) fn send(&mut self, start: Instant, len: u32) -> Instant {
         if let Some(trace) = &mut self.trace {
-            return trace.send(
-                if self.constant.overlap {
-                    start
-                } else {
-                    start.saturating_add(self.constant.processing)
-                },
-                u64::from(len) + u64::from(self.constant.framing),
-            );
+            let bytes = u64::from(len) + u64::from(self.constant.framing);
+            let processed = start.saturating_add(self.constant.processing);
+            if !self.constant.overlap {
+                return trace.send(processed, bytes);
+            }
+            let sent = trace.send(start, bytes);
+            trace.early = processed.since(sent);
+            return sent.max(processed);
         }
         if len != self.time.len {
             core::mem::swap(&mut self.time, &mut self.other);
@@ -214,7 +214,10 @@ impl Serialiser {
     /// By how much the packet that was sent last is on its way before its time is over.
     #[inline]
     pub(super) fn early(&self) -> Duration {
-        Duration::from_nanos(if self.trace.is_none() { self.time.early } else { 0 })
+        match &self.trace {
+            None => Duration::from_nanos(self.time.early),
+            Some(trace) => trace.early,
+        }
     }
 
     /// Sends a packet `again` times more, `wait` after the end of the attempt before, the first of which took from `start` to
@@ -296,6 +299,8 @@ struct Trace {
     next: u64,
     /// What it can still carry, bytes; at least 1.
     left: u32,
+    /// By how much the packet that was sent last is on its way before its processing would let the next one begin.
+    early: Duration,
 }
 
 /// An opportunity that can carry something.
@@ -317,6 +322,7 @@ impl Trace {
                 period: (*period).max(Duration::from_nanos(1)),
                 next: 0,
                 left: OPPORTUNITY_BYTES,
+                early: Duration::ZERO,
             }),
         }
     }

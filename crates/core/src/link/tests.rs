@@ -716,3 +716,20 @@ fn every_attempt_of_a_repair_takes_an_opportunity_of_a_trace() {
     assert_eq!(times, [5, 10, 15]);
     assert_eq!(busy, 15_000_000, "so do the waits, as at a constant rate");
 }
+
+#[test]
+fn processing_that_overlaps_with_sending_holds_a_trace_up_where_it_is_the_longer() {
+    let arrivals = |processing_us| -> Vec<u64> {
+        let mut link = link(&LinkConfig {
+            processing: Duration::from_micros(processing_us),
+            overlap: true,
+            ..opportunities_each_millisecond()
+        });
+        send(&mut link, 0, (0..3).map(|i| packet(0, i, 1500)));
+        drain(&mut link).iter().map(|(at, _)| at / 1_000).collect()
+    };
+    // Sending is the longer: the opportunities at 1, 2 and 3 ms, each arrival 0.4 ms later.
+    assert_eq!(arrivals(400), [1_400, 2_400, 3_400]);
+    // Processing is the longer: the opportunities at 1, 4 and 7 ms, each arrival 3 ms later.
+    assert_eq!(arrivals(3_000), [4_000, 7_000, 10_000]);
+}
