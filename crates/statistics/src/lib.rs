@@ -113,7 +113,7 @@ pub struct Estimate {
 pub struct LogRatio {
     /// Logarithm of the ratio of the pooled samples.
     pub estimate: f64,
-    /// Logarithm of the ratio in each resample where it exists.
+    /// Logarithm of the ratio in each resample; not a number where there is none.
     pub resampled: Vec<f64>,
 }
 
@@ -155,7 +155,7 @@ impl Resamples {
     /// Resamples in which there was nothing to compare are not numbers; they are left out here, and not before, so that the
     /// same position is the same resample in everything that is computed from several of them.
     pub fn interval(&self, mut values: Vec<f64>) -> Option<[f64; 2]> {
-        values.retain(|value| value.is_finite());
+        values.retain(|value| !value.is_nan());
         if self.seeds < 2 || values.len() < 2 {
             return None;
         }
@@ -179,17 +179,24 @@ impl Resamples {
     }
 
     /// Ratio of two pooled means, from sum and count of every run of both. `None` if one of them is not positive.
+    ///
+    /// A resample in which the variant has nothing of what the baseline has is a ratio of zero, whose logarithm is minus infinity; one in which
+    /// the baseline has nothing is no number.
     pub fn mean_ratio(&self, variant: &[(f64, f64)], baseline: &[(f64, f64)]) -> Option<LogRatio> {
         let ratio = |above: (f64, f64), below: (f64, f64)| {
             let (above, below) = (above.0 / above.1, below.0 / below.1);
-            (above > 0.0 && below > 0.0).then(|| libm::log(above / below))
+            match above >= 0.0 && below > 0.0 {
+                true => libm::log(above / below),
+                false => f64::NAN,
+            }
         };
         let ones = vec![1u16; self.seeds];
-        Some(LogRatio {
-            estimate: ratio(weighted(&ones, variant), weighted(&ones, baseline))?,
+        let estimate = ratio(weighted(&ones, variant), weighted(&ones, baseline));
+        estimate.is_finite().then(|| LogRatio {
+            estimate,
             resampled: self
                 .rows()
-                .map(|row| ratio(weighted(row, variant), weighted(row, baseline)).unwrap_or(f64::NAN))
+                .map(|row| ratio(weighted(row, variant), weighted(row, baseline)))
                 .collect(),
         })
     }
@@ -264,7 +271,7 @@ impl Resamples {
     }
 
     /// Two-sided probability of a deviation from a ratio of one as large as this by chance; 1 where every seed gave the same, for
-    /// that says nothing about chance: runs that draw nothing are one run.
+    /// that says nothing about chance: runs that draw nothing are one run. Resamples with a ratio of zero have no place in a standard error.
     pub fn probability(&self, ratio: &LogRatio) -> f64 {
         let resampled: Vec<f64> = ratio
             .resampled
@@ -404,7 +411,8 @@ pub fn quantile(values: &mut [f64], level: f64) -> f64 {
     let lower = libm::floor(position) as usize;
     let share = position - lower as f64;
     let (_, &mut low, above) = values.select_nth_unstable_by(lower, f64::total_cmp);
-    if share <= 0.0 || above.is_empty() {
+    // Between minus infinity and anything else there is nothing finite.
+    if share <= 0.0 || above.is_empty() || low == f64::NEG_INFINITY {
         return low;
     }
     let high = above.iter().copied().fold(f64::INFINITY, f64::min);

@@ -97,6 +97,39 @@ fn one_seed_has_no_interval() {
 }
 
 #[test]
+fn nothing_of_something_is_a_ratio_of_zero() {
+    // Of two runs the variant carried 0 and 2, the baseline 4 each time: ratios of 0, 1/4 and 1/2.
+    let resamples = Resamples::new(7, 2, 200);
+    let ratio = resamples
+        .mean_ratio(&sums(&[0.0, 2.0]), &sums(&[4.0, 4.0]))
+        .expect("it carried something");
+    for (row, &log) in resamples.rows().zip(&ratio.resampled) {
+        assert!(close(libm::exp(log), f64::from(row[1]) / 4.0, 1e-12), "{row:?}");
+    }
+    let estimate = resamples.estimate(&ratio);
+    assert_eq!((estimate.value, estimate.ci95), (0.25, Some([0.0, 0.5])));
+    // Nothing to compare with is no number.
+    let ratio = resamples
+        .mean_ratio(&sums(&[0.0, 2.0]), &sums(&[0.0, 4.0]))
+        .expect("both carried something");
+    for (row, &log) in resamples.rows().zip(&ratio.resampled) {
+        assert_eq!(log.is_nan(), row[1] == 0, "{row:?}: {log}");
+    }
+}
+
+#[test]
+fn quantiles_beside_infinite_values_are_numbers() {
+    let none = f64::NEG_INFINITY;
+    let mut values = [1.0, none, 3.0, none, 2.0];
+    let at = |values: &mut [f64], level| quantile(values, level);
+    // Between the two: neither is finite; between the second and the third: any share of minus infinity is.
+    assert_eq!(at(&mut values, 0.1), none);
+    assert_eq!(at(&mut values, 0.3), none);
+    assert_eq!((at(&mut values, 0.5), at(&mut values, 0.625)), (1.0, 1.5));
+    assert_eq!(at(&mut [1.0, f64::INFINITY], 0.5), f64::INFINITY);
+}
+
+#[test]
 fn censored_members_are_larger_than_all_completed_and_enter_the_mean_as_their_age() {
     let sample = Sample {
         completed: vec![1.0, 2.0, 10.0],

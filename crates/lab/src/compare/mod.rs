@@ -14,6 +14,7 @@ mod harm;
 mod ladder;
 mod long_path;
 mod losses;
+mod lost;
 mod notes;
 pub(crate) mod numbers;
 pub mod parts;

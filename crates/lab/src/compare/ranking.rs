@@ -7,13 +7,14 @@ use super::groups::goodput;
 use super::harm::Fair;
 use super::ladder::Seen;
 use super::losses;
+use super::lost::{Lost, lost, net, worst};
 use super::significance::Significance;
 use super::tiers::{Net, pareto};
 use super::times::compared_times;
 use super::{Plan, Resampling, turn_on};
 use crate::result::{GroupVersus, Ratio, RunData, Variant, Versus};
 use crate::run::Batch;
-use crate::statistics::{Estimate, LogRatio, Resamples, Sample, geometric_mean};
+use crate::statistics::{Estimate, Resamples, Sample, geometric_mean};
 use fleetfoot_sim::spec::{Compared, Losses, TrafficKind};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
@@ -432,69 +433,6 @@ impl<'a> Table<'a> {
             seeds: baseline.len(),
             unfinished,
         }
-    }
-}
-
-/// A share lost, and the same in every resample; never below zero.
-struct Lost {
-    value: f64,
-    resampled: Vec<f64>,
-}
-
-/// What is lost of a ratio (`sign` 1: 1 - ratio) or of its inverse (`sign` -1: 1 - 1 / ratio).
-fn lost(ratio: &LogRatio, sign: f64) -> Lost {
-    let of = |log: f64| (1.0 - libm::exp(sign * log)).max(0.0);
-    Lost {
-        value: of(ratio.estimate),
-        resampled: ratio.resampled.iter().map(|&log| of(log)).collect(),
-    }
-}
-
-impl Lost {
-    /// A share that is lost whatever the seeds.
-    fn always(value: f64, resamples: &Resamples) -> Lost {
-        Lost {
-            value,
-            resampled: vec![value; resamples.rows().count()],
-        }
-    }
-
-    fn ratio(&self, resamples: &Resamples) -> Ratio {
-        let ci95 = resamples.interval(self.resampled.clone());
-        Ratio {
-            value: self.value,
-            ci95,
-            significant: ci95.is_some_and(|[low, _]| low > 0.0),
-        }
-    }
-}
-
-/// The largest, resample by resample.
-fn worst(harms: &[Lost]) -> Option<Lost> {
-    let length = harms.iter().map(|harm| harm.resampled.len()).min()?;
-    let largest = |values: &dyn Fn(&Lost) -> f64| harms.iter().map(values).fold(0.0, f64::max);
-    Some(Lost {
-        value: largest(&|harm| harm.value),
-        resampled: (0..length)
-            .map(|index| largest(&|harm| harm.resampled[index]))
-            .collect(),
-    })
-}
-
-/// Time saved less harm.
-fn net(win: &LogRatio, harm: Option<&Lost>) -> Net {
-    let saved = |log: f64| 1.0 - libm::exp(log);
-    Net {
-        value: saved(win.estimate) - harm.map_or(0.0, |harm| harm.value),
-        resampled: win
-            .resampled
-            .iter()
-            .enumerate()
-            .map(|(index, &log)| {
-                let harm = harm.and_then(|harm| harm.resampled.get(index));
-                saved(log) - harm.copied().unwrap_or(0.0)
-            })
-            .collect(),
     }
 }
 
