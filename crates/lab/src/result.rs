@@ -307,7 +307,8 @@ pub struct Versus {
     pub win_ci95: Option<[f64; 2]>,
     /// 1 - smallest `goodput_ratio` of the groups that do not wait and of streams of datagrams; `null` without such a group.
     pub cost: Option<f64>,
-    /// Largest harm of any group: 0 nobody loses what was rightfully theirs, 1 somebody loses all of it (docs/trust.md, Harm).
+    /// Largest harm of any group, with the interval of that group: 0 nobody loses what was rightfully theirs, 1 somebody loses all of it
+    /// (docs/trust.md, Harm).
     #[serde(default)]
     pub harm: Option<Ratio>,
     /// Whether no other variant saves as much time for less harm.
@@ -401,7 +402,8 @@ pub struct Ratio {
     pub value: f64,
     /// 95 % interval from a paired bootstrap over seeds; `null` with fewer than two seeds.
     pub ci95: Option<[f64; 2]>,
-    /// Whether it differs from one, Holm-corrected over the table.
+    /// Whether it differs from one, Holm-corrected over the table; of a harm, whether `ci95` begins above zero, without a correction: many
+    /// comparisons must not hide a harm.
     pub significant: bool,
 }
 

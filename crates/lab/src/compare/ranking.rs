@@ -386,7 +386,7 @@ impl<'a> Table<'a> {
                 // Times that grew: 1 - before / after. Datagrams that never came are in no time of a stream.
                 (true, Losses::Datagrams) => {
                     let longer = mean.as_ref().map(|ratio| lost(ratio, -1.0));
-                    worst(&[longer, carried()].into_iter().flatten().collect::<Vec<_>>())
+                    worst([longer, carried()].into_iter().flatten().collect())
                 }
                 (true, _) => mean.as_ref().map(|ratio| lost(ratio, -1.0)),
             };
@@ -402,7 +402,7 @@ impl<'a> Table<'a> {
                 let ratio = resamples.mean_ratio(after, before)?;
                 Some(lost(&ratio, 1.0))
             });
-            let kept = worst(&[kept, missing].into_iter().flatten().collect::<Vec<_>>());
+            let kept = worst([kept, missing].into_iter().flatten().collect());
             let starved = info.latency_sensitive
                 && came.is_some_and(|(after, before)| losses::too_much(&after, &before));
             groups.push(GroupEstimates {
@@ -424,7 +424,7 @@ impl<'a> Table<'a> {
             }
         }
         let win = geometric_mean(&wins);
-        let harm = worst(&harms);
+        let harm = worst(harms);
         Row {
             groups,
             net: win.as_ref().map(|win| net(win, harm.as_ref())),
