@@ -4,7 +4,7 @@ use super::super::amounts::{harm_words, interval, saved};
 use super::super::ranking::{Rows, WORTHWHILE};
 use super::super::{Plan, words};
 use super::no_win;
-use crate::result::{Document, Variant};
+use crate::result::{Document, Variant, Versus};
 
 /// The answer of a search that was left with nothing to try.
 pub(in super::super) fn nothing_to_try() -> String {
@@ -79,15 +79,12 @@ pub(super) fn nothing(plan: &Plan, rows: &Rows, variants: &[Variant]) -> String 
         })
         .min_by_key(|(_, versus)| versus.rank);
     if let Some((variant, versus)) = costly {
-        let harm = versus.harm.map_or(0.0, |harm| harm.value);
-        let worst = words::harmed(versus).first().map(|(group, _)| group.name.clone());
         return format!(
-            "Nothing tried wins more than it harms: {} makes the short transfers finish {} sooner{} and harms {} by {:.0} %, {}.",
+            "Nothing tried wins more than it harms: {} makes the short transfers finish {} sooner{} and {}, {}.",
             variant.name,
             saved(win(variant)),
             interval(versus.win_ci95),
-            worst.as_deref().unwrap_or("others"),
-            100.0 * harm,
+            most_harmed(versus),
             over(variant)
         );
     }
@@ -120,6 +117,22 @@ pub(super) fn nothing(plan: &Plan, rows: &Rows, variants: &[Variant]) -> String 
             -100.0 * win
         )
     }
+}
+
+/// Whom a variant harms most by its estimates, by how much, and whether that could be shown.
+fn most_harmed(versus: &Versus) -> String {
+    let harms = versus
+        .groups
+        .iter()
+        .filter_map(|group| Some((&group.name, group.harm?)));
+    let Some((name, harm)) = harms.max_by(|a, b| a.1.value.total_cmp(&b.1.value)) else {
+        return String::from("harms others as much");
+    };
+    let doubt = match harm.significant {
+        true => String::new(),
+        false => format!("{}, which is not significant", interval(harm.ci95)),
+    };
+    format!("harms {name} by {:.0} %{doubt}", 100.0 * harm.value)
 }
 
 /// That so many variants are too many for so few seeds: by its own interval the best one surely saves time.
@@ -159,4 +172,36 @@ pub(super) fn starving(plan: &Plan, rows: &Rows, variants: &[Variant]) -> String
             harm_words(plan, versus)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most_harmed;
+    use crate::result::Versus;
+
+    fn versus(voice: bool, backup: bool) -> Versus {
+        let group = |name: &str, value: f64, ci95: [f64; 2], significant: bool| {
+            serde_json::json!({
+                "name": name, "fct_mean_ratio": null, "fct_p99_ratio": null, "goodput_ratio": null,
+                "harm": { "value": value, "ci95": ci95, "significant": significant }
+            })
+        };
+        serde_json::from_value(serde_json::json!({
+            "baseline": "as described", "rank": 1, "win": 0.5, "cost": null, "worst_p99": null, "significant": true,
+            "groups": [group("voice", 0.021, [0.01, 0.03], voice), group("backup", 0.993, [0.0, 0.999], backup)]
+        }))
+        .expect("the fields of a variant's ratios")
+    }
+
+    #[test]
+    fn who_is_harmed_most_is_named_with_its_own_figure() {
+        assert_eq!(most_harmed(&versus(true, true)), "harms backup by 99 %");
+        assert_eq!(
+            most_harmed(&versus(true, false)),
+            "harms backup by 99 % (95 % interval 0 to 100 %), which is not significant"
+        );
+        let mut nobody = versus(true, true);
+        nobody.groups.clear();
+        assert_eq!(most_harmed(&nobody), "harms others as much");
+    }
 }
