@@ -22,7 +22,6 @@ use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::ack::state::{Episode, FRTO_NEW, Recovery};
-use crate::tcp::config::TimeoutRules;
 use crate::tcp::state::lazy::Lazy;
 use crate::tcp::state::types::CaState;
 
@@ -54,9 +53,8 @@ impl Recovery {
     /// as the first of this one: an acknowledgment that it brings about is no answer to an original.
     pub(super) fn begin_episode(&mut self, shared: &Shared, board: &Scoreboard, una: u64, timeout: bool) {
         let may_undo = shared.config.undo || shared.config.frto;
-        // Linux `tcp_init_undo`: a probe is one of them, though it does not count as in flight.
-        let as_linux = shared.config.timeout_rules == TimeoutRules::Linux;
-        let probe = !timeout && as_linux && self.is_probing() && self.tlp_is_retrans;
+        // Linux `tcp_init_undo`: a probe is one of them, though it does not count as in flight (0ec986ed7bab, 6.10).
+        let probe = shared.config.undoes_as_linux() && self.is_probing() && self.tlp_is_retrans;
         let under_way = board.retransmissions_in_flight() + u32::from(probe);
         let episode = &mut *self.episode;
         episode.undo_marker = if may_undo { una.max(1) } else { 0 };

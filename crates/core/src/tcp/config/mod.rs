@@ -62,6 +62,12 @@ impl Config {
         }
     }
 
+    /// Whether what an undo by D-SACK waits for is counted as today's Linux does: after a timeout has judged what is lost, and with the
+    /// probe that is out.
+    pub(in crate::tcp) fn undoes_as_linux(&self) -> bool {
+        self.timeout_rules == TimeoutRules::Linux && self.dsack_rules == DsackRules::Linux
+    }
+
     /// Whether the connection measures the rate of its path, which estimated Initial Spreading uses.
     pub fn measures_path_rate(&self) -> bool {
         self.initial_spreading == InitialSpreading::Estimated && self.spreading_pair && !self.sack1_recovery
