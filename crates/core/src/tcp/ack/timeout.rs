@@ -158,7 +158,6 @@ impl Sender {
         self.recovery.episode.recover = self.nxt;
         self.board.set_duplicates(0);
         self.recovery.dup_acks = 0;
-        self.recovery.tlp_end = 0;
         self.recovery.wait_until = Instant::FAR_FUTURE;
         self.recovery.begin_retransmitting(self.una);
         if let Some(rack) = &mut self.recovery.rack {
@@ -168,6 +167,11 @@ impl Sender {
         } else {
             self.board.mark_all_lost();
         }
+        if new_episode && shared.config.undoes_as_linux() {
+            // Linux `tcp_enter_loss` (4.18): what was just judged lost is not under way any more.
+            self.recovery.count_under_way(shared, &self.board);
+        }
+        self.recovery.tlp_end = 0;
         if reduces {
             self.recovery.reduced_at = now;
         }

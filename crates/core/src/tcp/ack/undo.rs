@@ -53,17 +53,22 @@ impl Recovery {
     /// as the first of this one: an acknowledgment that it brings about is no answer to an original.
     pub(super) fn begin_episode(&mut self, shared: &Shared, board: &Scoreboard, una: u64, timeout: bool) {
         let may_undo = shared.config.undo || shared.config.frto;
-        // Linux `tcp_init_undo`: a probe is one of them, though it does not count as in flight (0ec986ed7bab, 6.10).
-        let probe = shared.config.undoes_as_linux() && self.is_probing() && self.tlp_is_retrans;
-        let under_way = board.retransmissions_in_flight() + u32::from(probe);
         let episode = &mut *self.episode;
         episode.undo_marker = if may_undo { una.max(1) } else { 0 };
-        episode.undo_retrans = if under_way > 0 { under_way } else { NONE_YET };
         if !board.has_resent() {
             episode.retrans_stamp = 0;
         }
+        self.count_under_way(shared, board);
         self.undo_is_timeout = timeout;
         self.undo_spares_window = false;
+    }
+
+    /// What is sent again and under way may be redundant, too: an undo waits for reports of it (Linux `tcp_init_undo`).
+    pub(super) fn count_under_way(&mut self, shared: &Shared, board: &Scoreboard) {
+        // A probe is one of them, though it does not count as in flight (0ec986ed7bab, 6.10).
+        let probe = shared.config.undoes_as_linux() && self.is_probing() && self.tlp_is_retrans;
+        let under_way = board.retransmissions_in_flight() + u32::from(probe);
+        self.episode.undo_retrans = if under_way > 0 { under_way } else { NONE_YET };
     }
 
     /// Was the episode a mistake? By timestamps (RFC 3522) or because every retransmission was redundant (RFC 3708).
