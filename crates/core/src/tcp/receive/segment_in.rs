@@ -2,7 +2,7 @@
 //!
 //! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
 //! **Deviations.** A reset in TIME-WAIT is ignored (RFC 1337 F1). A segment without timestamps where they were negotiated is
-//! dropped, as RFC 7323 3.2 recommends. Where the window follows memory as in Linux (`receive_memory`), so does PAWS: a segment without
+//! dropped, as RFC 7323 3.2 recommends. A TS.Recent of zero refuses nothing. Where the window follows memory as in Linux (`receive_memory`), so does PAWS: a segment without
 //! timestamps passes (`tcp_validate_incoming`), one tick passes, an overtaken duplicate acknowledgment is taken, and an older bare one is
 //! not answered (`tcp_disordered_ack_check`). What PAWS refuses is reported as a duplicate in every profile (RFC 2883 4; Linux
 //! `tcp_send_dupack`).
@@ -142,7 +142,7 @@ impl Connection {
         if shared.timestamps
             && (PREDICTED || segment.flags.contains(Flags::TIMESTAMPS))
             && seq <= shared.last_ack_sent as i64
-            && segment.tsval.wrapping_sub(shared.ts_recent) as i32 >= 0
+            && (segment.tsval.wrapping_sub(shared.ts_recent) as i32 >= 0 || shared.ts_recent == 0)
         {
             // RFC 7323 4.3 (2), after the ACK was found acceptable: who guesses a sequence number cannot poison PAWS.
             shared.ts_recent = segment.tsval;
@@ -169,12 +169,15 @@ impl Connection {
         self.on_payload::<PREDICTED>(now, segment, seq)
     }
 
-    /// Whether a segment is taken although its timestamp is `age` older than the last: in Linux if that is one tick
+    /// Whether a segment is taken although its timestamp is `age` older than the last: if that is zero, and in Linux if they are one tick apart
     /// (`TCP_PAWS_WINDOW`), or if it is a duplicate acknowledgment that another has overtaken, and brings no window
     /// (`tcp_disordered_ack`).
     #[cold]
     fn takes_older(&self, segment: &Segment, seq: i64, age: i32) -> bool {
         let shared = &self.shared;
+        if shared.ts_recent == 0 {
+            return true; // some systems send SYNs with a TSval of zero, and then their clock (Linux `tcp_paws_check`)
+        }
         if self.receive.room.is_none() {
             return false; // RFC 7323 5.3
         }
