@@ -345,10 +345,9 @@ impl Connection {
             sender.expect_no_more();
         }
         // An acknowledgment below SND.UNA brings no window (RFC 9293 3.10.7.4), but it may still carry SACK or D-SACK blocks,
-        // which are taken as of SND.UNA.
+        // which are taken as of SND.UNA, also when nothing is out: a D-SACK then still takes a reduction back.
         if let Some(sender) = &mut self.sender
             && segment.sack_blocks() > 0
-            && sender.board.out > 0
         {
             let at = sender.una;
             sender.on_any_ack(now, &mut self.shared, segment, at, false);
