@@ -2,10 +2,10 @@
 //!
 //! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
 //! **Deviations.** A reset in TIME-WAIT is ignored (RFC 1337 F1). A segment without timestamps where they were negotiated is
-//! dropped, as RFC 7323 3.2 recommends. A TS.Recent of zero refuses nothing. Where the window follows memory as in Linux (`receive_memory`), so does PAWS: a segment without
-//! timestamps passes (`tcp_validate_incoming`), one tick passes, an overtaken duplicate acknowledgment is taken, and an older bare one is
-//! not answered (`tcp_disordered_ack_check`). What PAWS refuses is reported as a duplicate in every profile (RFC 2883 4; Linux
-//! `tcp_send_dupack`).
+//! dropped, as RFC 7323 3.2 recommends. A TS.Recent of zero refuses nothing. Where the window follows memory as in Linux
+//! (`receive_memory`), so does PAWS: a segment without timestamps passes (`tcp_validate_incoming`), one tick passes, an overtaken
+//! duplicate acknowledgment is taken, and an older bare one is not answered (`tcp_disordered_ack_check`); and bytes that were never sent
+//! cannot be acknowledged. What PAWS refuses is reported as a duplicate in every profile (RFC 2883 4; Linux `tcp_send_dupack`).
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
@@ -327,8 +327,14 @@ impl Connection {
             probed = true;
         }
         let old = ack < una as i64;
+        let below = || {
+            let largest = self.shared.peer.largest().max(1);
+            // Linux `tcp_ack` (6.7, CVE-2023-52881): nor what was never sent.
+            let sent = self.receive.room.is_some().then_some(una - 1);
+            largest.min(sent.unwrap_or(largest)) as i64
+        };
         // RFC 5961 5.2.
-        if ack > nxt as i64 || old && ack < una as i64 - self.shared.peer.largest().max(1) as i64 {
+        if ack > nxt as i64 || old && ack < una as i64 - below() {
             self.challenge(now);
             return false;
         }
