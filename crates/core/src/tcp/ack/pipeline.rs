@@ -373,8 +373,12 @@ impl Sender {
             self.mtu_probe_acked(now, shared);
         }
         if !QUIET {
-            let progress = delivery.advanced || self.sack_sets_timer(now, shared, delivery);
-            self.set_timer::<false, AGENT>(now, shared, progress);
+            if !known && self.has_reneged(shared, delivery) {
+                self.doubt_sacks(now, shared);
+            } else {
+                let progress = delivery.advanced || self.sack_sets_timer(now, shared, delivery);
+                self.set_timer::<false, AGENT>(now, shared, progress);
+            }
             if delivery.partial {
                 shared.rtt.reset_backoff();
             }

@@ -296,18 +296,19 @@ impl Rack {
         found
     }
 
-    /// On a retransmission timeout (6.3): the head, and whatever was sent long enough ago.
+    /// On a retransmission timeout (6.3): the head, and whatever was sent long enough ago, or `all`.
     pub(in crate::tcp) fn on_timeout(
         &mut self,
         now: Instant,
         board: &mut Scoreboard,
         min: Option<Duration>,
         srtt: Option<Duration>,
+        all: bool,
     ) {
         let patience = self.rtt + self.reo_wnd(false, board.marks.sacked_segments, min, srtt);
         board.work.add(board.ring.len());
         for index in 0..board.ring.len() {
-            if index == 0 || board.ring[index].last_tx + patience <= now {
+            if all || index == 0 || board.ring[index].last_tx + patience <= now {
                 board.mark_lost(index);
             }
         }

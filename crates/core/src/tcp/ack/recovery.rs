@@ -9,7 +9,7 @@ use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::loss_detection::{Few, early_threshold};
 use crate::tcp::ack::prr::{Entry, Prr, PrrAck};
-use crate::tcp::ack::records::{LOST, Record};
+use crate::tcp::ack::records::{LOST, Record, SACKED};
 use crate::tcp::ack::undo::{Frto, Mistake};
 use crate::tcp::config::{Prr as PrrVariant, TimeoutRules};
 use crate::tcp::send::half::Sender;
@@ -27,6 +27,11 @@ impl Sender {
         delivery: &Delivery,
         una: u64,
     ) -> u64 {
+        if self.has_reneged(shared, delivery) {
+            self.recovery.wait_until = Instant::FAR_FUTURE;
+            self.recovery.lost_again = None;
+            return 0;
+        }
         if shared.config.timeout_rules == TimeoutRules::Linux
             && self.recovery.original_shows_mistake(shared.sack, delivery)
         {
@@ -115,6 +120,14 @@ impl Sender {
             }
         }
         lost
+    }
+
+    /// SND.UNA moved onto what is SACKed: the peer has discarded it, so its SACKs say nothing (Linux `tcp_check_sack_reneging`).
+    pub(super) fn has_reneged(&self, shared: &Shared, delivery: &Delivery) -> bool {
+        delivery.advanced
+            && self.board.marks.sacked_segments > 0
+            && shared.config.timeout_rules == TimeoutRules::Linux
+            && self.board.ring.front().is_some_and(|head| head.is(SACKED))
     }
 
     /// Judges losses by the mechanism that is on. Returns what is newly judged lost.

@@ -1,7 +1,7 @@
 //! What the retransmission slot does when it fires: RTO, probe, reordering window, early retransmit, persist.
 //!
 //! **Source.** RFC 6298 5.4 to 5.6; RFC 5681 3.1; RFC 6675 5.1; RFC 8985 6.3; RFC 5827 3; RFC 6069 4.2 (Linux `tcp_ld_RTO_revert`); with
-//! `timeout_rules` of Linux `tcp_enter_loss`, `tcp_rack_skb_timeout` and `tcp_rack_reo_timeout` (6.18).
+//! `timeout_rules` of Linux `tcp_enter_loss`, `tcp_check_sack_reneging`, `tcp_rack_skb_timeout` and `tcp_rack_reo_timeout` (6.18).
 //! **Deviations.** None known.
 
 use crate::cc::CongestionKind;
@@ -14,7 +14,7 @@ use crate::tcp::send::half::Sender;
 use crate::tcp::state::error::{ConnectionError, Event};
 use crate::tcp::state::timers::Timer;
 use crate::tcp::state::types::CaState;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
 impl Sender {
@@ -107,7 +107,8 @@ impl Sender {
             self.go_back(now, shared);
             return Ok(());
         }
-        if self.board.ring[0].is(SACKED) {
+        let reneged = self.board.ring[0].is(SACKED);
+        if reneged {
             self.board.forget_sacks(); // RFC 2018 8
         }
         let first = self.attempts.count() == 1;
@@ -161,9 +162,11 @@ impl Sender {
         self.recovery.wait_until = Instant::FAR_FUTURE;
         self.recovery.begin_retransmitting(self.una);
         if let Some(rack) = &mut self.recovery.rack {
-            // Linux `tcp_rack_skb_timeout`: without a window for reordering.
+            // Linux `tcp_rack_skb_timeout`: without a window for reordering. What a peer has that discarded SACKed data is unknown, so all of
+            // it is lost, however young (`tcp_timeout_mark_lost`).
             let min = shared.rtt.min().filter(|_| as_rfc);
-            rack.on_timeout(now, &mut self.board, min, shared.rtt.srtt());
+            let all = reneged && !as_rfc;
+            rack.on_timeout(now, &mut self.board, min, shared.rtt.srtt(), all);
         } else {
             self.board.mark_all_lost();
         }
@@ -186,6 +189,15 @@ impl Sender {
         let at = now + self.attempts.clamped_rto(now, shared);
         shared.arm(now, Timer::Rto, at);
         Ok(())
+    }
+
+    /// The peer seems to have discarded what it had SACKed. It has half of a round trip to show that it has not, and then the timer expires
+    /// (Linux `tcp_check_sack_reneging`).
+    #[cold]
+    pub(super) fn doubt_sacks(&self, now: Instant, shared: &mut Shared) {
+        let half = shared.rtt.srtt().unwrap_or_default().mul_div(1, 2);
+        let at = now + half.max(Duration::from_millis(10));
+        shared.arm(now, Timer::Rto, at);
     }
 
     /// RFC 6069 4.2: the network says that the retransmission did not get through for lack of a path, so the RTO was
