@@ -22,9 +22,10 @@ impl Shared {
         own.or(self.config.patience.user_timeout)
     }
 
-    /// Time that `boundary` retransmissions take from the smallest RTO on (Linux `tcp_model_timeout`).
+    /// Time that `boundary` retransmissions take from an RTO of 200 ms on, whatever the floor of this connection's is (Linux
+    /// `tcp_model_timeout`, `retransmits_timed_out`).
     fn model_timeout(&self, boundary: u8) -> Duration {
-        let (min, max) = (self.config.rto.min, self.config.rto.max);
+        let (min, max) = (TCP_RTO_MIN, self.config.rto.max);
         let doublings = (max.as_nanos() / min.as_nanos().max(1)).max(1).ilog2();
         let linear = u32::from(boundary).saturating_sub(doublings);
         let doubled = u32::from(boundary).min(doublings);
@@ -196,3 +197,6 @@ impl Connection {
         }
     }
 }
+
+/// The floor of Linux's RTO as it is by default.
+const TCP_RTO_MIN: Duration = Duration::from_millis(200);

@@ -118,6 +118,22 @@ fn linux_counts_retries_as_time() {
     assert!(failed(&mut script.connection));
 }
 
+#[test]
+fn the_floor_of_the_timeout_does_not_shorten_that_time() {
+    // Two doublings from 200 ms: 1.4 s from the first timeout on, however short that was.
+    let mut config = exact(Profile::Linux);
+    config.timestamps = false;
+    config.tail_loss_probe = crate::tcp::TailLossProbe::Off;
+    config.retries = 2;
+    config.rto.min = Duration::from_millis(20);
+    let mut script = Script::open(&config, 10);
+    script.write(1);
+    let (times, end) = departures(&mut script.connection);
+    // SRTT 100 ms gives an RTO of 120 ms: 120, 360, 840, 1800, of which the last is 1,680 ms after the first.
+    assert_eq!((times, end), ([120, 360, 840].to_vec(), 1800));
+    assert!(failed(&mut script.connection));
+}
+
 /// RFC 9293: MUST-37
 #[test]
 fn an_answered_zero_window_lasts_and_a_silent_one_does_not() {
