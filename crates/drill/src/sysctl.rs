@@ -303,7 +303,11 @@ mod tests {
         let tcp = &config.tcp;
         assert!(tcp.rto_restart && !tcp.rack && tcp.rto_restart_threshold == 5);
         assert_eq!(tcp.tail_loss_probe, TailLossProbe::Draft);
-        assert_eq!(tcp.max_ack_delay, Duration::from_millis(25));
+        assert_eq!(tcp.max_ack_delay, Some(Duration::from_millis(25)));
+        let mut again = config.clone();
+        assert_eq!(sysctl(&mut again, "fleetfoot.max_ack_delay", "min-rto"), Ok(()));
+        assert_eq!(again.tcp.max_ack_delay, None);
+        assert!(sysctl(&mut again, "fleetfoot.max_ack_delay", "max-rto").is_err());
         let rdb = tcp.rdb.expect("it is on");
         assert_eq!((rdb.thin, rdb.max_segments), (ThinRule::Packets(8), 2));
     }

@@ -276,6 +276,12 @@ impl Dimension {
 /// The index of the form that the type of `node` points to.
 fn fitting_form(node: &Node, forms: &[Kind]) -> Option<usize> {
     let fits = |form: &Kind| match (&node.value, form) {
+        // Words beside a time: what is none of them is the time.
+        (Value::Text(text), Kind::Choice(words))
+            if forms.iter().any(|form| matches!(form, Kind::Duration(..))) =>
+        {
+            words.contains(&text.as_str())
+        }
         (Value::Table(_), form) => matches!(form, Kind::Table(_) | Kind::Tagged(_) | Kind::Setting),
         (Value::Text(_), form) => !matches!(
             form,

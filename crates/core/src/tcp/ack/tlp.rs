@@ -224,10 +224,11 @@ fn wait_of_one(shared: &Shared, srtt: Duration, variant: TailLossProbe, in_vain:
     let config = &shared.config;
     // RFC 8985 7.2 permits the value of the peer; what varies in the samples bounds what it has shown, until a probe was in vain: an
     // acknowledgment that is delayed once in a while is forgotten by RTTVAR in between.
+    let most = config.max_ack_delay.unwrap_or(config.rto.min);
     let ack_delay = if config.learn_ack_delay && !in_vain {
-        config.max_ack_delay.min(shared.rtt.rttvar().saturating_mul(4))
+        most.min(shared.rtt.rttvar().saturating_mul(4))
     } else {
-        config.max_ack_delay
+        most
     };
     if variant == TailLossProbe::Draft {
         (srtt.mul_div(3, 2) + ack_delay).max(srtt.saturating_mul(2))

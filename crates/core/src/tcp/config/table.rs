@@ -407,13 +407,13 @@ switches! {
         probe_restart_threshold: Option<u32> [Choice(&["none"]), Integer(1, 1_000_000)] as "probe_restart_threshold" = {
             _ => None, "unused";
         }
-        /// Allowance for delayed ACKs in the probe's timer.
-        max_ack_delay: Duration [TIME] as "max_ack_delay" = {
-            ns2 => millis(200), "unused";
-            linux_3_2 => millis(200), "unused";
-            linux_2015 => millis(200), "draft-dukkipati-tcpm-tcp-loss-probe-01 2: WCDelAckT";
-            linux => millis(200), "tcp_schedule_loss_probe: TCP_RTO_MIN";
-            rfc => millis(200), "RFC 8985 7.2; the delay a receiver of RFC 5681 may use";
+        /// Allowance for delayed ACKs in the probe's timer: a time, or that of `min_rto`.
+        max_ack_delay: Option<Duration> [Choice(&["min-rto"]), TIME] as "max_ack_delay" = {
+            ns2 => Some(millis(200)), "unused";
+            linux_3_2 => Some(millis(200)), "unused";
+            linux_2015 => Some(millis(200)), "draft-dukkipati-tcpm-tcp-loss-probe-01 2: WCDelAckT";
+            linux => None, "tcp_schedule_loss_probe: tcp_rto_min";
+            rfc => Some(millis(200)), "RFC 8985 7.2; the delay a receiver of RFC 5681 may use";
         }
         /// The allowance for delayed ACKs is at most four times RTTVAR, until a probe was in vain: a peer that never delayed has shown none.
         learn_ack_delay: bool as "learn_ack_delay" = {

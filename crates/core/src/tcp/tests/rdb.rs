@@ -442,7 +442,7 @@ fn probes_in_vain_are_no_losses() {
     };
     let mut config = config(Some(rdb));
     config.tail_loss_probe = TailLossProbe::Rfc8985;
-    config.max_ack_delay = ms(0);
+    config.max_ack_delay = Some(ms(0));
     let mut pair = pair(&config, 40, 30);
     // Every acknowledgment is 100 ms late.
     pair.decide = Box::new(|sent, _| match sent.from {

@@ -76,7 +76,7 @@ fn parameters_of_what_is_off_do_nothing() {
     base.tail_loss_probe = TailLossProbe::Off;
     for pipe in [Pipe::Lossy, Pipe::Bad] {
         same("max_ack_delay without probes", &base, pipe, |config| {
-            config.max_ack_delay = Duration::from_millis(7);
+            config.max_ack_delay = Some(Duration::from_millis(7));
         });
         same("probe restart without probes", &base, pipe, |config| {
             config.tail_loss_probe_restart = true;
@@ -236,7 +236,7 @@ fn switches_act_where_they_can() {
         ("sack", |config| config.sack = false),
         ("undo", |config| config.undo = false),
         ("max_ack_delay", |config| {
-            config.max_ack_delay = Duration::from_millis(7);
+            config.max_ack_delay = Some(Duration::from_millis(7));
         }),
     ];
     for (name, change) in changes {

@@ -52,7 +52,7 @@ fn config(profile: Profile, column: Column, delayed: Option<u64>) -> Config {
         Column::Rack(max_ack_delay) => {
             config.rack = true;
             config.tail_loss_probe = TailLossProbe::Rfc8985;
-            config.max_ack_delay = Duration::from_millis(max_ack_delay);
+            config.max_ack_delay = Some(Duration::from_millis(max_ack_delay));
         }
     }
     // The draft's probe starts recovery by the FACK rule, whatever the profile.

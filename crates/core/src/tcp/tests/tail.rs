@@ -485,7 +485,7 @@ fn with_restart_a_learned_delay_probes_sooner() {
         config.rack = true;
         config.fack = false;
         config.tail_loss_probe = TailLossProbe::Rfc8985;
-        config.max_ack_delay = ms(allowance);
+        config.max_ack_delay = Some(ms(allowance));
         config.learn_ack_delay = learn;
         let mut pair = path(&config);
         pair.lose(End::A, 9..10);

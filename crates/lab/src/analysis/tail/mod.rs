@@ -38,7 +38,7 @@ fn config(profile: Profile, mechanism: &str, delayed: Option<Duration>) -> Confi
     config.rto_restart = mechanism.starts_with("rtor");
     config.tail_loss_probe_restart = mechanism == "tlpr";
     if mechanism == "rack_tlp_mad25" {
-        config.max_ack_delay = Duration::from_millis(25);
+        config.max_ack_delay = Some(Duration::from_millis(25));
     }
     // The draft's probe starts recovery by the FACK rule, whatever the profile.
     config.fack = config.tail_loss_probe == TailLossProbe::Draft;
