@@ -40,6 +40,13 @@ switches! {
             linux => millis(200), "TCP_RTO_MIN";
             rfc => secs(1), "RFC 6298 2.4";
         }
+        /// Linux's delayed ACKs come a jiffy before `min_rto` is over at the latest: the peer's timeout may be as short.
+        bounds_acks: bool = {
+            ns2 => false, "ns-2 delays none";
+            linux_old => false, "TCP_DELACK_MAX alone";
+            linux => true, "tcp_delack_max; conformance/acknowledging";
+            rfc => false, "not in the RFCs";
+        }
         /// Retransmission timer before the first sample.
         initial: Duration [POSITIVE_TIME] as "initial_rto" = {
             ns2 => secs(3), "ns-default.tcl: rtxcur_init_ 3.0";

@@ -80,6 +80,24 @@ impl Config {
     }
 }
 
+impl RtoConfig {
+    /// `wait`, the delay of an acknowledgment, or, where that bounds it, a jiffy less than the floor of the timeout (Linux `tcp_delack_max`).
+    #[inline(always)]
+    pub(in crate::tcp) fn bound_ack(&self, wait: Duration) -> Duration {
+        if !self.bounds_acks || wait + self.granularity <= self.min {
+            return wait;
+        }
+        wait.min(self.longest_ack_delay())
+    }
+
+    #[cold]
+    fn longest_ack_delay(&self) -> Duration {
+        let jiffy = self.granularity.as_nanos().max(1);
+        let floor = self.min.as_nanos().div_ceil(jiffy).max(2);
+        Duration::from_nanos((floor - 1).saturating_mul(jiffy))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Config, Profile, SwitchForm};

@@ -5,7 +5,7 @@
 //! the gaps between segments; a reader who takes all that was pushed acknowledges it.
 //!
 //! **Source.** RFC 5681 4.2, RFC 9293 3.8.6.3; Linux 6.18 `tcp_event_data_recv`, `tcp_measure_rcv_mss`,
-//! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`, `tcp_cleanup_rbuf`, `tcp_event_data_sent`.
+//! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_delack_max`, `tcp_delack_timer_handler`, `tcp_cleanup_rbuf`, `tcp_event_data_sent`.
 //! **Deviations.** The gap between segments is rounded down to jiffies, where Linux takes the difference of two counts. When SACKs of disorder are held back is in `held_back`.
 
 use crate::packet::{Flags, Segment};
@@ -67,9 +67,14 @@ impl Acking {
         }
     }
 
-    /// The delayed-ACK estimate.
-    pub(in crate::tcp) fn ato(&self) -> Duration {
-        self.ato
+    /// The delayed-ACK estimate, no more than the longest delay where that is bounded by the floor of the timeout (Linux `tcp_get_info`).
+    pub(in crate::tcp) fn ato(&self, config: &Config) -> Duration {
+        match config.delayed_ack {
+            DelayedAck::Linux { max, .. } if config.rto.bounds_acks => {
+                config.rto.bound_ack(self.ato.min(max))
+            }
+            DelayedAck::Off | DelayedAck::Standard { .. } | DelayedAck::Linux { .. } => self.ato,
+        }
     }
 
     /// No acknowledgment of data is delayed less, if [`Acking::delays_long`] and nothing was out of order.
@@ -266,7 +271,7 @@ impl Acking {
                     };
                     ato = ato.min(srtt.map_or(most, |srtt| srtt.max(min).min(most)));
                 }
-                let ato = ato.min(max);
+                let ato = config.rto.bound_ack(ato.min(max));
                 // It would expire soon, or at once: a FIN before any data has no estimate.
                 if ato.is_zero()
                     || (running != Instant::FAR_FUTURE

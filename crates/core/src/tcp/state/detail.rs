@@ -125,7 +125,7 @@ impl Connection {
             out: u32::from(matches!(self.state, State::SynSent | State::SynReceived)),
             timeouts_in_row: self.syn_attempts,
             delivered: u32::from(synchronised),
-            ato: self.receive.acking.ato(),
+            ato: self.receive.acking.ato(&shared.config),
             rcv_mss: self.receive.acking.full(),
             since_received: now.since(self.receive.acking.last_data_at()),
             offered: self.receive.window(),

@@ -5,7 +5,7 @@ use super::pair::{ISS_A, ISS_B};
 use super::script::{Script, T0, bare};
 use crate::cc::AnyController;
 use crate::packet::{Flags, Segment};
-use crate::tcp::{Config, Connection, DelayedAck, Event, WindowValidation};
+use crate::tcp::{Config, Connection, DelayedAck, Event, Profile, WindowValidation};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::vec::Vec;
@@ -427,6 +427,32 @@ fn the_delay_follows_the_gaps_between_segments() {
     let mut script = Script::open(&config, 10);
     assert_eq!(delays(&mut script, 5, 0, 39), [40, 0, 68, 0, 75]);
     assert_eq!(delays(&mut script, 2, 5, 70), [0, 100]);
+}
+
+/// Linux `tcp_delack_max`.
+#[test]
+fn no_acknowledgment_waits_until_the_least_timeout() {
+    // In jiffies of 4 ms: 200 ms are 50, less one 49; 20 ms 5, less one 4; 22 ms count as 6, less one 5; and one is the least.
+    for (floor, longest) in [(200, 196), (400, 200), (20, 16), (22, 20), (8, 4), (1, 4)] {
+        let mut config = linux_acks();
+        config.rto = Config::profile(Profile::Linux).rto;
+        config.rto.min = Duration::from_millis(floor);
+        let DelayedAck::Linux { max, .. } = config.delayed_ack else {
+            continue;
+        };
+        assert_eq!(
+            config.rto.bound_ack(max),
+            Duration::from_millis(longest),
+            "{floor}"
+        );
+        if let DelayedAck::Linux { quick_acks, .. } = &mut config.delayed_ack {
+            *quick_acks = 0;
+        }
+        let mut script = Script::open(&config, 10);
+        assert_eq!(delays(&mut script, 1, 0, 30), [longest.min(40)], "{floor}");
+        config.rto.bounds_acks = false;
+        assert_eq!(config.rto.bound_ack(max), max);
+    }
 }
 
 /// RFC 9293 3.8.6.1: what a probe carries is acknowledged like anything else: a FIN closes the half, a byte makes room.
