@@ -7,7 +7,8 @@
 //! **Source.** RFC 8985 sections 5 and 6.
 //! **Deviations.** The RTT filter of step 2 compares with the timestamp echo only what is acknowledged cumulatively: the echo
 //! on an ACK with SACKs is that of the last segment in order (RFC 7323 4.3), which would reject the SACK of every loss
-//! probe, and leave a lost tail to the timer. Linux does not look at the echo at all; `reo_wnd` is at most SRTT. Transmissions of the same moment are distinguished by
+//! probe, and leave a lost tail to the timer. So does Linux (`tcp_skb_spurious_retrans` in `tcp_clean_rtx_queue`, not in
+//! `tcp_sacktag_one`). `reo_wnd` is at most SRTT. Transmissions of the same moment are distinguished by
 //! their order, not by their sequence numbers: the RFC's tie-break stands in for a clock that virtual time does not need,
 //! and takes new data sent before a retransmission of that moment for newer than it. The timer waits for the earliest
 //! of the segments that may be lost, not for the latest. Reordering is seen against what was delivered before the
