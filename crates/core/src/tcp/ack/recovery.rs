@@ -11,7 +11,7 @@ use crate::tcp::ack::loss_detection::{Few, early_threshold};
 use crate::tcp::ack::prr::{Entry, Prr, PrrAck};
 use crate::tcp::ack::records::{LOST, Record, SACKED};
 use crate::tcp::ack::undo::{Frto, Mistake};
-use crate::tcp::config::{Prr as PrrVariant, TimeoutRules};
+use crate::tcp::config::{DsackRules, Prr as PrrVariant, TimeoutRules};
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
@@ -182,7 +182,13 @@ impl Sender {
 
     fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
         let more = self.new_length_if::<true>(shared).is_some();
-        match self.recovery.step_frto(shared.sack, delivery, more) {
+        // Linux `tcp_ack`: a report of a duplicate is none itself (`num_dupack`).
+        let reports = delivery.dsack && shared.config.dsack_rules == DsackRules::Linux;
+        let delivery = Delivery {
+            duplicate: delivery.duplicate && !reports,
+            ..*delivery
+        };
+        match self.recovery.step_frto(shared.sack, &delivery, more) {
             Frto::Spurious => self.undo(now, shared, delivery.rtt),
             // In Linux duplicates count as delivered, which makes room.
             Frto::Real if !shared.sack && shared.config.timeout_rules != TimeoutRules::Linux => {
