@@ -81,7 +81,7 @@ impl Rack {
             judged: 0,
             retransmissions: VecDeque::new(),
             reo_wnd_mult: 1,
-            reo_wnd_persist: 16,
+            reo_wnd_persist: RECOVERIES,
         }
     }
 
@@ -194,7 +194,7 @@ impl Rack {
         if self.dsack_round == u64::MAX || una >= self.dsack_round {
             self.dsack_round = nxt;
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
-            self.reo_wnd_persist = 16;
+            self.reo_wnd_persist = RECOVERIES;
         }
     }
 
@@ -204,6 +204,11 @@ impl Rack {
         if self.reo_wnd_persist == 0 {
             self.reo_wnd_mult = 1;
         }
+    }
+
+    /// D-SACKs showed a recovery to have been a mistake while it lasted or afterwards, when it was counted (Linux `tcp_try_undo_dsack`).
+    pub(in crate::tcp) fn on_redundant_recovery(&mut self) {
+        self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(RECOVERIES);
     }
 
     #[inline]
@@ -348,6 +353,9 @@ impl Rack {
         resent.sort_unstable_by_key(|&(seq, at)| (at, seq));
     }
 }
+
+/// Recoveries for which a wider reordering window lasts (6.2 step 4).
+const RECOVERIES: u8 = 16;
 
 /// Largest degree of reordering (Linux `tcp_max_reordering`).
 const MOST_REORDERING: u64 = 300;

@@ -44,10 +44,21 @@ impl Sender {
         // A recovery that went on from CWR may be over when it begins.
         let asked = delivery.advanced
             || self.recovery.state == CaState::Recovery && shared.config.timeout_rules == TimeoutRules::Linux;
-        if asked && over && self.recovery.state != CaState::Open {
-            self.finish_episode(now, shared);
+        let mistake = self.recovery.mistake(shared, segment, delivery);
+        let ends = asked && over && self.recovery.state != CaState::Open;
+        if ends {
+            self.end_episode(now, shared, mistake.is_some());
         }
-        if let Some(mistake) = self.recovery.mistake(shared, segment, delivery) {
+        if let Some(mistake) = mistake {
+            let repairing = self.recovery.state == CaState::Loss;
+            if let Some(rack) = &mut self.recovery.rack
+                && shared.config.timeout_rules == TimeoutRules::Linux
+                && mistake == Mistake::Redundant
+                && !ends
+                && !repairing
+            {
+                rack.on_redundant_recovery();
+            }
             let recovering = self.recovery.state == CaState::Recovery;
             if mistake == Mistake::Late && recovering {
                 let highest = self.board.highest_sacked().max(self.una);
@@ -367,6 +378,11 @@ impl Sender {
     }
 
     pub(in crate::tcp) fn finish_episode(&mut self, now: Instant, shared: &Shared) {
+        self.end_episode(now, shared, false);
+    }
+
+    /// Recovery, CWR or the repair after a timeout is over, or taken back at the same time.
+    fn end_episode(&mut self, now: Instant, shared: &Shared, undone: bool) {
         match self.recovery.state {
             CaState::Recovery | CaState::Cwr => {
                 let event = self.flight_event(CongestionKind::RecoveryEnd);
@@ -382,13 +398,17 @@ impl Sender {
             }
             CaState::Open | CaState::Disorder | CaState::Loss => {}
         }
-        // RFC 8985 6.2 step 4: of fast recovery and of that from a timeout.
+        // RFC 8985 6.2 step 4: of fast recovery and of that from a timeout; in Linux not of one that was a mistake (`tcp_try_undo_recovery`).
         let repaired = match self.recovery.state {
             CaState::Recovery => true,
             CaState::Loss => self.recovery.undo_is_timeout,
             CaState::Open | CaState::Disorder | CaState::Cwr => false,
         };
-        if repaired && let Some(rack) = &mut self.recovery.rack {
+        let counts = !undone || shared.config.timeout_rules != TimeoutRules::Linux;
+        if repaired
+            && counts
+            && let Some(rack) = &mut self.recovery.rack
+        {
             rack.on_recovery_end();
         }
         if self.recovery.state != CaState::Disorder {

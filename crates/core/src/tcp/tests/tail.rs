@@ -476,6 +476,33 @@ fn recoveries_from_timeouts_count_for_the_reordering_window() {
     }
 }
 
+/// Linux `tcp_try_undo_recovery`: one that was a mistake does not count; by RFC 8985 6.2 step 4 it does.
+#[test]
+fn a_recovery_that_was_a_mistake_does_not_shorten_the_reordering_window_in_linux() {
+    use crate::tcp::TimeoutRules;
+    for (rules, then) in [(TimeoutRules::Linux, 50), (TimeoutRules::Rfc, 25)] {
+        let mut config = bare();
+        (config.rack, config.timestamps, config.undo) = (true, true, true);
+        config.timeout_rules = rules;
+        let mut script = Script::open(&config, 4);
+        script.write(1);
+        script.echo = script.tsval;
+        script.at(100).ack(1, &[]);
+        script.at(110).ack(1, &[(0, 1)]); // a D-SACK
+        for recovery in 1..=16 {
+            script.write(1);
+            script.echo = script.tsval; // the acknowledgment is that of the original
+            assert_eq!(script.timer().1, [recovery]);
+            script.ack(recovery + 1, &[]);
+            let undos = u64::from(recovery);
+            assert_eq!(u64::from(script.connection.stats().undos), undos, "{rules:?}");
+        }
+        let sender = script.connection.sender.as_ref().expect("there is one");
+        let rack = sender.recovery.rack().expect("it is on");
+        assert_eq!(rack.window_for_tests(ms(100)), ms(then), "{rules:?}");
+    }
+}
+
 #[test]
 fn with_restart_a_learned_delay_probes_sooner() {
     // RACK-TLP with restart, the last of ten lost, an allowance of 25: 2 * 100 + 25 - 100 after the ACK at 100, then 50 on
