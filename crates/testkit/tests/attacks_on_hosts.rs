@@ -10,15 +10,21 @@ use fleetfoot_core::time::{Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+/// As programs listen by default: at every address.
+const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const PORT: u16 = 80;
 const T0: Instant = Instant::from_millis(1000);
 
 fn server(change: impl FnOnce(&mut StackConfig)) -> (Stack, Fd) {
+    server_at(SERVER, change)
+}
+
+fn server_at(address: IpAddr, change: impl FnOnce(&mut StackConfig)) -> (Stack, Fd) {
     let mut config = StackConfig::new(vec![SERVER], Config::profile(Profile::Linux));
     change(&mut config);
     let mut stack = Stack::new(config);
     let fd = stack.socket(T0, Family::V4).expect("a socket");
-    stack.bind(T0, fd, SocketAddr::new(SERVER, PORT)).expect("bound");
+    stack.bind(T0, fd, SocketAddr::new(address, PORT)).expect("bound");
     stack.listen(T0, fd, 4096).expect("listening");
     (stack, fd)
 }
@@ -80,8 +86,9 @@ fn honest(stack: &mut Stack, now: Instant, listener: Fd, port: u16) -> bool {
 
 #[test]
 fn attack_15_syn_flood() {
-    for cookies in [SynCookies::OnOverflow, SynCookies::Always, SynCookies::Off] {
-        let (mut stack, listener) = server(|config| config.syn_cookies = cookies);
+    let all = [SynCookies::OnOverflow, SynCookies::Always, SynCookies::Off];
+    for (address, cookies) in [SERVER, ANY].into_iter().flat_map(|ip| all.map(|how| (ip, how))) {
+        let (mut stack, listener) = server_at(address, |config| config.syn_cookies = cookies);
         let mut now = T0;
         let mut opened = 0;
         for number in 0..20_000 {
@@ -91,6 +98,11 @@ fn attack_15_syn_flood() {
                 stack.slots_in_use() <= 512 + 20,
                 "{cookies:?}: {} slots",
                 stack.slots_in_use()
+            );
+            assert!(
+                stack.work() <= 2 * u64::from(number + 1) + 20,
+                "{} looks",
+                stack.work()
             );
             if number % 2000 == 1000 {
                 opened += u32::from(honest(&mut stack, now, listener, 2000 + (number / 2000) as u16));
@@ -133,7 +145,13 @@ fn attack_16_land() {
 
 #[test]
 fn attack_25_a_hundred_thousand_half_open_connections() {
-    let (mut stack, _) = server(|config| {
+    for address in [SERVER, ANY] {
+        hold_half_open(address);
+    }
+}
+
+fn hold_half_open(address: IpAddr) {
+    let (mut stack, _) = server_at(address, |config| {
         config.syn_cookies = SynCookies::Off;
         config.syn_backlog = 200_000;
         config.somaxconn = 200_000;
@@ -146,6 +164,8 @@ fn attack_25_a_hundred_thousand_half_open_connections() {
     }
     let slots = stack.slots_in_use();
     assert!(slots <= 100_000 + before, "{slots}");
+    // Whoever waits already, a SYN is for the one listener.
+    assert_eq!(stack.work(), 100_000);
     // Five retransmissions each, then all is given back: no timer, no slot.
     let (mut timeouts, mut sent) = (0_u32, 0_u32);
     while let Some(at) = stack.poll_timeout() {

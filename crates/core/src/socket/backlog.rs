@@ -15,23 +15,42 @@ use core::net::SocketAddr;
 
 impl Stack {
     /// The listener of a port: the one bound to this address before one bound to any.
-    pub(super) fn listener_for(&self, local: SocketAddr) -> Option<usize> {
-        let holders = self.ports.get(&local.port())?;
-        let listening = |&&holder: &&u32| matches!(self.socks[holder as usize].body, Body::Listen(_));
-        let bound = |holder: &&u32| self.socks[**holder as usize].local.map(|address| address.ip());
+    pub(super) fn listener_for(&mut self, local: SocketAddr) -> Option<usize> {
         let mut any = None;
-        for holder in holders.iter().filter(listening) {
-            let Some(ip) = bound(&holder) else { continue };
+        for &listener in self.listeners.get(&local.port())? {
+            self.work += 1;
+            let sock = &self.socks[listener as usize];
+            let Some(ip) = sock.local.map(|address| address.ip()) else {
+                continue;
+            };
             if ip == local.ip() {
-                return Some(*holder as usize);
+                return Some(listener as usize);
             }
-            let sock = &self.socks[*holder as usize];
             let family = ip.is_ipv4() == local.is_ipv4() || ip.is_ipv6() && !sock.options.v6_only;
             if ip.is_unspecified() && family {
-                any = Some(*holder as usize);
+                any = Some(listener as usize);
             }
         }
         any
+    }
+
+    /// A socket listens.
+    pub(super) fn join_listeners(&mut self, index: usize, port: u16) {
+        self.listeners.entry(port).or_default().push(index as u32);
+    }
+
+    /// A socket listens no more, if it did.
+    pub(super) fn leave_listeners(&mut self, index: usize) {
+        let sock = &self.socks[index];
+        let (Body::Listen(_), Some(local)) = (&sock.body, sock.local) else {
+            return;
+        };
+        if let Some(listeners) = self.listeners.get_mut(&local.port()) {
+            listeners.retain(|&listener| listener as usize != index);
+            if listeners.is_empty() {
+                self.listeners.remove(&local.port());
+            }
+        }
     }
 
     /// RFC 9293 3.10.7.2, with the two queues of `listen(2)`.
@@ -107,7 +126,7 @@ impl Stack {
         fresh.body = Body::Open(Box::new(connection));
         fresh.phase = super::Phase::Connected;
         fresh.parent = Some(index as u32);
-        self.ports.entry(tuple.0.port()).or_default().push(child as u32);
+        self.ports.insert((tuple.0.port(), child as u32));
         self.tuples.insert(tuple, child as u32);
         if let Body::Listen(queue) = &mut self.socks[index].body {
             queue.half_open += 1;
@@ -168,6 +187,11 @@ impl Stack {
     /// What listeners had no room for.
     pub const fn refused(&self) -> Refused {
         self.refused
+    }
+
+    /// Listeners that were looked at so far to find those that segments are for.
+    pub const fn work(&self) -> u64 {
+        self.work
     }
 }
 

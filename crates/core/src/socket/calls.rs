@@ -80,6 +80,7 @@ impl Stack {
             limit,
             ..Backlog::default()
         }));
+        self.join_listeners(index, address.port());
         Ok(())
     }
 
@@ -353,6 +354,7 @@ impl Stack {
     fn dissolve(&mut self, now: Instant, index: usize) {
         self.unlink(index);
         self.keep_counters(index);
+        self.leave_listeners(index);
         let sock = &mut self.socks[index];
         let body = core::mem::replace(&mut sock.body, Body::Idle);
         sock.phase = Phase::Unconnected;

@@ -109,8 +109,12 @@ pub struct Stack {
     socks: Vec<Sock>,
     free: Vec<u32>,
     tuples: BTreeMap<Tuple, u32>,
-    /// Slots of listeners and bound sockets by port.
-    ports: BTreeMap<u16, Vec<u32>>,
+    /// Ports, and slots of the listeners, bound sockets and connections that hold them.
+    ports: BTreeSet<(u16, u32)>,
+    /// Slots of the listeners alone, by port: no segment looks for one among their connections.
+    listeners: BTreeMap<u16, Vec<u32>>,
+    /// Listeners that were looked at for a segment.
+    work: u64,
     timers: BTreeSet<(Instant, u32)>,
     output: VecDeque<input::Queued>,
     /// Connections in TIME-WAIT, and those whose socket was closed and whose peer has not.
@@ -305,7 +309,9 @@ impl Stack {
             socks: Vec::new(),
             free: Vec::new(),
             tuples: BTreeMap::new(),
-            ports: BTreeMap::new(),
+            ports: BTreeSet::new(),
+            listeners: BTreeMap::new(),
+            work: 0,
             timers: BTreeSet::new(),
             output: VecDeque::new(),
             waits: BTreeMap::new(),
@@ -534,6 +540,7 @@ impl Stack {
         self.note_end(index);
         self.keep_counters(index);
         self.unlink(index);
+        self.leave_listeners(index);
         self.leave_port(index);
         self.disarm(index);
         let slot = &mut self.socks[index];

@@ -11,19 +11,20 @@ use core::net::{IpAddr, SocketAddr};
 impl Stack {
     pub(super) fn take_port(&mut self, index: usize, address: SocketAddr) {
         self.socks[index].local = Some(address);
-        self.ports.entry(address.port()).or_default().push(index as u32);
+        self.ports.insert((address.port(), index as u32));
     }
 
     pub(super) fn leave_port(&mut self, index: usize) {
-        let Some(address) = self.socks[index].local else {
-            return;
-        };
-        if let Some(holders) = self.ports.get_mut(&address.port()) {
-            holders.retain(|&holder| holder as usize != index);
-            if holders.is_empty() {
-                self.ports.remove(&address.port());
-            }
+        if let Some(address) = self.socks[index].local {
+            self.ports.remove(&(address.port(), index as u32));
         }
+    }
+
+    /// Who holds a port.
+    fn holders(&self, port: u16) -> impl Iterator<Item = u32> {
+        self.ports
+            .range((port, 0)..=(port, u32::MAX))
+            .map(|&(_, holder)| holder)
     }
 
     /// Whether another socket keeps `index` from binding, or listening at, `address` (`socket(7)`, SO_REUSEADDR: only a
@@ -33,10 +34,7 @@ impl Stack {
         if self.wait_ports.contains_key(&address.port()) && !me.reuse_address {
             return true; // TIME-WAIT holds the port (socket(7))
         }
-        let Some(holders) = self.ports.get(&address.port()) else {
-            return false;
-        };
-        holders.iter().any(|&holder| {
+        self.holders(address.port()).any(|holder| {
             let other = &self.socks[holder as usize];
             let Some(held) = other.local.filter(|_| holder as usize != index) else {
                 return false;
@@ -68,7 +66,7 @@ impl Stack {
         let first = self.rng.below(u64::from(count)) as u32;
         (0..count)
             .map(|step| low + ((first + step) % count) as u16)
-            .find(|port| !self.ports.contains_key(port) && !self.wait_ports.contains_key(port))
+            .find(|port| self.holders(*port).next().is_none() && !self.wait_ports.contains_key(port))
     }
 
     /// Own address from which `remote` is reached.
