@@ -150,6 +150,7 @@ fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Option<()> {
         "tcp_keepalive_time" => config.keep_alive.idle = seconds()?,
         "tcp_keepalive_intvl" => config.keep_alive.interval = seconds()?,
         "tcp_keepalive_probes" => config.keep_alive.probes = count()?,
+        "tcp_max_tw_buckets" => config.time_wait_limit = u32::try_from(number()?).ok()?,
         "tcp_rfc1337" => config.rfc1337 = flag()?,
         "tcp_max_syn_backlog" => config.syn_backlog = u32::try_from(number()?).ok()?,
         "tcp_abort_on_overflow" => config.abort_on_overflow = flag()?,

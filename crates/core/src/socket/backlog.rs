@@ -172,7 +172,7 @@ impl Stack {
     }
 }
 
-/// What listeners had no room for.
+/// What a host had no room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
     /// SYNs and last acknowledgments of handshakes that were dropped because too many connections waited to be accepted.
@@ -181,10 +181,12 @@ pub struct Refused {
     pub syn_queue: u64,
     /// SYNs that were answered with a cookie, without keeping state.
     pub cookies: u64,
+    /// Connections that ended without TIME-WAIT because too many others were in it.
+    pub time_wait: u64,
 }
 
 impl Stack {
-    /// What listeners had no room for.
+    /// What this host had no room for.
     pub const fn refused(&self) -> Refused {
         self.refused
     }

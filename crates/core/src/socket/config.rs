@@ -85,6 +85,8 @@ pub struct StackConfig {
     pub fin_timeout: Duration,
     /// How long TIME-WAIT lasts (Linux: 60 s, not configurable).
     pub time_wait: Duration,
+    /// `tcp_max_tw_buckets`: connections in TIME-WAIT, and closed ones in FIN-WAIT-2, that are remembered at once (Linux: by its memory).
+    pub time_wait_limit: u32,
     /// `tcp_rfc1337`: a reset does not end TIME-WAIT.
     pub rfc1337: bool,
     /// `tcp_orphan_retries` (0 means 8): retransmissions of a connection nobody holds.
@@ -133,6 +135,7 @@ impl StackConfig {
             syn_ack_retries: 5,
             fin_timeout: Duration::from_secs(60),
             time_wait: Duration::from_secs(60),
+            time_wait_limit: 65_536,
             rfc1337: false,
             orphan_retries: 0,
             somaxconn: 4096,

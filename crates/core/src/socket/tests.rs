@@ -394,6 +394,45 @@ fn time_wait_lasts_a_minute() {
 }
 
 #[test]
+fn time_wait_holds_no_more_than_its_limit() {
+    let mut pair = Pair::with(|config| config.time_wait_limit = 2);
+    let listener = pair.listener(8);
+    let mut ports = Vec::new();
+    for _ in 0..3 {
+        let client = pair.client(false);
+        blocked(pair.hosts[0].connect(pair.now, client, SocketAddr::new(SERVER, PORT)));
+        pair.run(Duration::from_millis(50));
+        done(pair.hosts[0].connect(pair.now, client, SocketAddr::new(SERVER, PORT)));
+        ports.push(pair.hosts[0].local_address(client).expect("open").expect("bound"));
+        let (server, _) = done(pair.hosts[1].accept(pair.now, listener));
+        done(pair.hosts[0].close(pair.now, client));
+        pair.run(Duration::from_millis(50));
+        done(pair.hosts[1].close(pair.now, server));
+        pair.run(Duration::from_millis(50));
+    }
+    // The third had no record from FIN-WAIT-2 on: its peer's FIN was answered with a reset, and its port is free.
+    assert_eq!(pair.hosts[0].time_wait_count(), 2);
+    assert_eq!(
+        (
+            pair.hosts[0].refused().time_wait,
+            pair.hosts[1].refused().time_wait
+        ),
+        (1, 0)
+    );
+    assert_eq!(
+        pair.hosts.each_ref().map(Stack::slots_in_use),
+        [0, 1],
+        "only the listener is left"
+    );
+    for (port, free) in ports.into_iter().zip([false, false, true]) {
+        let again = pair.client(false);
+        assert_eq!(pair.hosts[0].bind(pair.now, again, port).is_ok(), free, "{port}");
+    }
+    pair.run(Duration::from_secs(61));
+    assert_eq!(pair.hosts[0].time_wait_count(), 0);
+}
+
+#[test]
 fn a_full_backlog_drops_syns_and_completing_acks() {
     let mut pair = Pair::with(|config| config.syn_cookies = super::SynCookies::Off);
     let listener = pair.listener(1);

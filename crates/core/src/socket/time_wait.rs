@@ -140,7 +140,8 @@ impl TimeWait {
 }
 
 impl Stack {
-    /// Puts a record in place of a connection.
+    /// Puts a record in place of a connection, unless there are too many: then nothing is left of it, as in Linux (`tcp_time_wait`), and what
+    /// its peer still sends is answered with resets.
     pub(super) fn begin_wait(
         &mut self,
         now: Instant,
@@ -158,6 +159,10 @@ impl Stack {
             ttl: options.ttl,
         };
         self.end_wait(tuple);
+        if self.waits.len() >= self.config.time_wait_limit as usize {
+            self.refused.time_wait += 1;
+            return;
+        }
         self.waits.insert(tuple, wait);
         self.wait_timers.insert((wait.until, tuple));
         *self.wait_ports.entry(tuple.0.port()).or_default() += 1;

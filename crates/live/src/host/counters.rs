@@ -26,6 +26,7 @@ counters! {
         accept_queue_full, "Handshakes refused because too many connections waited to be accepted.";
         syn_queue_full, "SYNs dropped because too many connections were half-open.";
         syn_cookies, "SYNs answered with a cookie because too many connections were half-open.";
+        time_wait_full, "Connections that ended without TIME-WAIT because too many others were in it.";
         most_bytes_held, "Most bytes of buffers in use at once.";
         lost_bytes, "Bytes that were to be sent and were not there: an error of this program.";
     }

@@ -179,6 +179,7 @@ impl Host {
             accept_queue_full: refused.accept_queue,
             syn_queue_full: refused.syn_queue,
             syn_cookies: refused.cookies,
+            time_wait_full: refused.time_wait,
             most_bytes_held: self.pool.most_bytes(),
             ..self.counters
         }
