@@ -122,8 +122,8 @@ impl Units {
             .and_then(|latest| self.said.get_mut(latest as usize))
         {
             said.bytes = said.bytes.saturating_add(bytes);
-            said.last_ns = now_ns;
-            said.settled_ns = now_ns;
+            said.last_ns = said.last_ns.max(now_ns);
+            said.settled_ns = said.settled_ns.max(now_ns);
             (said.end, said.way_ns) = (end, 0);
             if let Some(latest) = latest {
                 let open = &mut self.open[usize::from(side)];

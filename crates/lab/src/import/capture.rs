@@ -339,7 +339,8 @@ impl<F: FnMut(Over)> Capture<F> {
     }
 
     fn give_up(&mut self, place: u32) {
-        if let Some(entry) = self.table.remove(place) {
+        if let Some(mut entry) = self.table.remove(place) {
+            entry.connection.conclude();
             self.conclude(&entry);
         }
     }

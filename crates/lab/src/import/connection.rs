@@ -16,12 +16,14 @@ use super::adus::{Frame, Units};
 use super::delivery::{Clock, Delivered, Ledger, TICK_NS};
 use super::link_layer::{ACK, FIN, RST, SYN, Tcp};
 use handshake::Handshake;
+use missed::Missed;
 use sightings::Sightings;
 use std::collections::VecDeque;
 
 mod ack_arrivals;
 mod end;
 mod handshake;
+mod missed;
 mod sightings;
 
 /// One end of a connection, and what it sent.
@@ -42,6 +44,8 @@ pub(super) struct End {
     holes: Vec<(u64, u64, u64)>,
     /// Ranges that were acknowledged and never seen.
     pub(super) missing: u64,
+    /// What was acknowledged beyond `next`.
+    missed: Missed,
     /// Stream offset behind its FIN.
     pub(super) fin: Option<u64>,
     /// Segments whose ACK is awaited.
@@ -303,22 +307,6 @@ impl Connection {
         })
     }
 
-    /// An acknowledgment of an end of which the capture shows nothing. Where it acknowledged up to before.
-    fn infer(&mut self, now_ns: u64, side: usize, ack: u32) -> Option<u64> {
-        let hidden = &mut self.ends[1 - side];
-        let origin = *hidden.origin.get_or_insert(ack);
-        let ack = offset(ack, origin, hidden.next)?;
-        // A FIN takes a number too: one that stands alone at the end is no byte.
-        let before = hidden.next;
-        let new = ack.saturating_sub(before);
-        if (2..LOST_TRACK).contains(&new) {
-            (hidden.next, hidden.acked) = (ack, ack);
-            hidden.last_data_ns = now_ns;
-            self.units.add((1 - side) as u8, now_ns, new, false, ack);
-        }
-        Some(before)
-    }
-
     /// An acknowledgment of what the other end sent.
     fn on_ack(&mut self, now_ns: u64, side: usize, tcp: &Tcp, late_ns: Option<u64>, seen: &mut Seen) {
         let echoed = tcp.timestamps.map(|stamps| stamps.1);
@@ -358,10 +346,14 @@ impl Connection {
         seen: &mut Seen,
     ) -> Option<u64> {
         let other = &mut self.ends[1 - side];
-        // A FIN takes a number too; an ACK of what was not sent means nothing.
+        // A FIN takes a number too.
         let ack = offset(tcp.ack, other.origin?, other.acked)?;
         let acked = other.acked;
-        if ack > other.next + 1 || ack < acked {
+        if ack > other.next + 1 {
+            self.note_missed(now_ns, 1 - side, ack);
+            return None;
+        }
+        if ack < acked {
             return None;
         }
         if ack == acked {
@@ -416,11 +408,20 @@ impl Connection {
             self.closed.get_or_insert((now_ns, side as u8));
         }
         if length == 0 {
+            if tcp.has(FIN) {
+                self.take_missed(side, start);
+            }
             return;
         }
+        if stop > end.next && tcp.has(ACK) {
+            // The other end's turn is over.
+            self.take_missed(1 - side, acked_other.unwrap_or(0));
+        }
+        let end = &mut self.ends[side];
         if start > end.next.saturating_add(LOST_TRACK) {
             // Not the sequence space that we knew: begin anew from here.
             seen.lost_track = true;
+            end.missed = Missed::default();
             end.next = start;
             end.acked = start;
             end.holes.clear();
@@ -444,6 +445,10 @@ impl Connection {
                 .position(|hole| hole.0 <= start && stop <= hole.1);
             end.segments += pieces;
             self.units.repeat(side as u8, now_ns, stop);
+            if end.is_late(start, stop) {
+                seen.reordered = true;
+                return;
+            }
             if let Some(hole) = hole {
                 let (from, to, since) = end.holes.swap_remove(hole);
                 for (from, to) in [(from, start), (stop, to)] {

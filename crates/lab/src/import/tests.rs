@@ -1131,3 +1131,77 @@ fn a_capture_that_begins_within_a_transfer_says_what_its_queue_hides() {
     assert_eq!(noted(&begun(50_000, true), hint), 0);
     assert_eq!(noted(&begun(0, false), hint), 0, "nothing waited");
 }
+
+/// Two exchanges at a client 40 ms away: 100 bytes and 3000 in three segments, twice; without the packets with these numbers.
+fn without(missed: &[usize]) -> Maker {
+    let mut maker = Maker::new();
+    maker.shake(0, 40_000).add(&[
+        Step(42_000, true, ACK, 1, 1, 100),
+        Step(82_000, false, ACK, 1, 101, 1000),
+        Step(82_100, false, ACK, 1001, 101, 1000),
+        Step(82_200, false, ACK, 2001, 101, 1000),
+        Step(82_300, true, ACK, 101, 3001, 0),
+        Step(182_000, true, ACK, 101, 3001, 100),
+        Step(222_000, false, ACK, 3001, 201, 1000),
+        Step(222_100, false, ACK, 4001, 201, 1000),
+        Step(222_200, false, ACK, 5001, 201, 1000),
+        Step(222_300, true, ACK, 201, 6001, 0),
+        Step(322_000, true, FIN | ACK, 201, 6001, 0),
+        Step(362_000, false, FIN | ACK, 6001, 202, 0),
+        Step(362_100, true, ACK, 202, 6002, 0),
+    ]);
+    for number in missed.iter().rev() {
+        maker.packets.remove(*number);
+    }
+    maker
+}
+
+#[test]
+fn what_the_capture_missed_belongs_to_the_turn_in_which_it_was_said() {
+    let said = [(true, 100), (false, 3000), (true, 100), (false, 3000)];
+    for (missed, gaps, what) in [
+        (&[][..], 0, "nothing"),
+        (&[5], 1, "a segment within the first answer"),
+        (&[6], 1, "the last segment of the first answer"),
+        (&[5, 6], 1, "two of its segments"),
+        (&[8], 1, "the second request"),
+        (&[9, 10, 11], 1, "the second answer"),
+        (&[11], 1, "the last segment of all"),
+        (
+            &[11, 12],
+            1,
+            "and its ACK, so that only that of the FIN covers it",
+        ),
+        (&[6, 8, 11], 3, "one of each"),
+    ] {
+        let (vectors, summary) = import(&without(missed).pcap());
+        let summary = summary.expect("a capture");
+        let units = &vectors[0].units;
+        let data = units.iter().filter(|unit| unit.bytes > 0);
+        let data: Vec<(bool, u64)> = data.map(|unit| (unit.opener, unit.bytes)).collect();
+        assert_eq!(data, said, "{what}");
+        assert_eq!(noted(&summary, "the capture missed packets"), gaps, "{what}");
+        assert_eq!(noted(&summary, "open when it ended"), 0, "{what}");
+        assert_eq!(summary.segments.map(|sent| sent.retransmitted), [0, 0], "{what}");
+    }
+    // The capture ends with the ACK of a segment that it missed.
+    let mut maker = without(&[11]);
+    maker.packets.truncate(12);
+    let (vectors, summary) = import(&maker.pcap());
+    assert_eq!(vectors[0].bytes(), [200, 6000]);
+    assert_eq!(noted(&summary.expect("a capture"), "open when it ended"), 1);
+}
+
+#[test]
+fn data_that_come_behind_their_ack_were_not_missed() {
+    // Of two interfaces: the answer's last segment is read after its ACK, and the second request after its answer began.
+    for (first, second) in [(6, 7), (8, 9)] {
+        let mut maker = without(&[]);
+        maker.packets.swap(first, second);
+        let (vectors, summary) = import(&maker.pcap());
+        let summary = summary.expect("a capture");
+        assert_eq!(vectors[0].bytes(), [200, 6000]);
+        assert_eq!(noted(&summary, "the capture missed packets"), 0, "{first}");
+        assert_eq!(summary.segments.map(|sent| sent.retransmitted), [0, 0], "{first}");
+    }
+}
