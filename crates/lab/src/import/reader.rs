@@ -3,7 +3,8 @@
 //! A capture may end anywhere and hold anything. What comes before the damage is read; [`Stop`] says where it ended and why.
 //!
 //! **Source.** draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; parsing by the crate pcap-parser.
-//! **Deviations.** Simple packet blocks have no time and are counted only. Times before 1970 are taken as 1970.
+//! **Deviations.** Simple packet blocks have no time and are counted only. Times before 1970 are taken as 1970, and those after 2554 as the
+//! last that fits; they are counted.
 
 use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption};
 use pcap_parser::traits::PcapNGPacketBlock;
@@ -38,6 +39,8 @@ pub struct Stop {
     pub timeless: u64,
     /// Frames of interfaces that the file does not describe.
     pub homeless: u64,
+    /// Frames whose time was before 1970, or later than can be counted in nanoseconds.
+    pub out_of_time: u64,
     /// Frames that the capturing system says it dropped.
     pub dropped: u64,
     /// Blocks of pcapng of kinds that are not read.
@@ -103,6 +106,7 @@ pub fn read(source: impl Read + Send, mut take: impl FnMut(Frame<'_>, u64) -> bo
         bytes: 0,
         timeless: 0,
         homeless: 0,
+        out_of_time: 0,
         dropped: 0,
         unread: Unread::default(),
         damage: None,
@@ -203,8 +207,8 @@ struct Interface {
 }
 
 impl Interface {
-    /// Units of the interface as nanoseconds since 1970.
-    fn time_ns(self, units: u64) -> u64 {
+    /// Units of the interface as nanoseconds since 1970, and whether that fits.
+    fn time_ns(self, units: u64) -> (u64, bool) {
         let exponent = u32::from(self.resolution & 0x7f);
         let units = u128::from(units);
         let nanos = if self.resolution & 0x80 != 0 {
@@ -219,7 +223,10 @@ impl Interface {
         };
         let offset = i128::from(self.offset_s) * 1_000_000_000;
         let time = i128::try_from(nanos).unwrap_or(i128::MAX).saturating_add(offset);
-        u64::try_from(time.max(0)).unwrap_or(u64::MAX)
+        match u64::try_from(time) {
+            Ok(time) => (time, true),
+            Err(_) => (if time < 0 { 0 } else { u64::MAX }, false),
+        }
     }
 }
 
@@ -230,6 +237,15 @@ impl State {
             true => u32::from_be_bytes(bytes),
             false => u32::from_le_bytes(bytes),
         })
+    }
+
+    /// The eight bytes of an option.
+    fn long(&self, option: &PcapNGOption<'_>) -> Option<[u8; 8]> {
+        let mut bytes: [u8; 8] = option.as_bytes().ok()?.try_into().ok()?;
+        if self.big {
+            bytes.reverse();
+        }
+        Some(bytes)
     }
 
     /// Why what begins with `data` cannot be a packet or a block, as far as it is there; `None`: it can be.
@@ -350,10 +366,15 @@ impl State {
                 None
             }
             PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
+                // pcap-parser 0.17 reads it as if the low byte were first in every section.
+                let mut options = interface.options.iter();
+                let offset = options.find(|option| option.code == OptionCode::IfTsoffset);
                 self.interfaces.push(Interface {
                     link_type: interface.linktype.0,
                     resolution: interface.if_tsresol,
-                    offset_s: interface.if_tsoffset,
+                    offset_s: offset
+                        .and_then(|offset| self.long(offset))
+                        .map_or(0, i64::from_le_bytes),
                 });
                 None
             }
@@ -363,8 +384,10 @@ impl State {
                     return None;
                 };
                 let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                let (time_ns, fits) = interface.time_ns(units);
+                stop.out_of_time += u64::from(!fits);
                 Some(Frame {
-                    time_ns: interface.time_ns(units),
+                    time_ns,
                     interface: packet.if_id,
                     link_type: interface.link_type,
                     data: packet.packet_data(),
@@ -457,3 +480,6 @@ const LARGEST: u32 = 262_144;
 
 /// A longer block is damage.
 const MOST_CAPACITY: usize = 1 << 26;
+
+#[cfg(test)]
+mod tests;

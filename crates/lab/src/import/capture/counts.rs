@@ -160,6 +160,10 @@ impl Counts {
                 "gap[s] in the data that [were|was] acknowledged: the capture missed packets",
             ),
             (
+                stop.out_of_time,
+                "packet[s have| has] a time before 1970 or after 2554: when [they|it] came is not known, nor what follows from it",
+            ),
+            (
                 stop.dropped,
                 "packet[s were| was] dropped by the capturing system, as it says itself",
             ),
