@@ -204,6 +204,8 @@ struct Interface {
     link_type: i32,
     resolution: u8,
     offset_s: i64,
+    /// Frames that it dropped, by its last statistics.
+    dropped: u64,
 }
 
 impl Interface {
@@ -375,6 +377,7 @@ impl State {
                     offset_s: offset
                         .and_then(|offset| self.long(offset))
                         .map_or(0, i64::from_le_bytes),
+                    dropped: 0,
                 });
                 None
             }
@@ -404,16 +407,15 @@ impl State {
                 None
             }
             PcapBlockOwned::NG(Block::InterfaceStatistics(statistics)) => {
-                // Counters since the start: the last block has all.
-                let dropped = statistics
-                    .options
-                    .iter()
-                    .filter(|option| matches!(option.code.0, 5 | 7));
-                let counts = dropped.filter_map(|option| {
-                    let bytes = option.as_bytes().ok()?;
-                    Some(u64::from_le_bytes(bytes.try_into().ok()?))
-                });
-                stop.dropped = stop.dropped.max(counts.filter(|count| *count < 1 << 48).sum());
+                let options = statistics.options.iter();
+                let dropped = options.filter(|option| matches!(option.code.0, 5 | 7));
+                let counts = dropped.filter_map(|option| Some(u64::from_le_bytes(self.long(option)?)));
+                let counts = counts.filter(|count| *count < 1 << 48);
+                let sum = counts.fold(0, u64::saturating_add);
+                // Counters of one interface since the start: its last block has all.
+                let interface = self.interfaces.get_mut(statistics.if_id as usize)?;
+                stop.dropped = stop.dropped.saturating_add(sum.saturating_sub(interface.dropped));
+                interface.dropped = interface.dropped.max(sum);
                 None
             }
             PcapBlockOwned::NG(Block::Unknown(block)) => {

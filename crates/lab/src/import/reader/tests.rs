@@ -55,6 +55,14 @@ impl Maker {
         let words = [0, (units >> 32) as u32, units as u32, 4, 4].map(|word| self.word(word));
         self.block(6, &[&words.concat()[..], &[0; 4]].concat())
     }
+
+    /// Statistics of an interface that has dropped so many (`isb_ifdrop`).
+    fn statistics(self, interface: u32, dropped: i64) -> Vec<u8> {
+        self.block(
+            5,
+            &[&self.word(interface)[..], &[0; 8], &self.option(5, dropped)].concat(),
+        )
+    }
 }
 
 fn stop_and_times(blocks: &[Vec<u8>]) -> (Stop, Vec<u64>) {
@@ -100,5 +108,26 @@ fn times_that_cannot_be_are_counted() {
         ];
         let (stop, times) = stop_and_times(&file);
         assert_eq!((times, stop.out_of_time), (vec![expected], 1), "{offset_s}");
+    }
+}
+
+#[test]
+fn drops_are_summed_over_interfaces_and_sections() {
+    for big in [false, true] {
+        let make = Maker { big };
+        let part = [
+            make.section(),
+            make.interface(None),
+            make.interface(None),
+            // Counters since the start: the later one has the earlier one in it.
+            make.statistics(0, 100),
+            make.statistics(1, 200),
+            make.statistics(0, 300),
+        ]
+        .concat();
+        let (stop, _) = stop_and_times(std::slice::from_ref(&part));
+        assert_eq!(stop.dropped, 500, "{big}");
+        let (stop, _) = stop_and_times(&[part, make.section(), make.interface(None), make.statistics(0, 7)]);
+        assert_eq!(stop.dropped, 507, "{big}");
     }
 }
