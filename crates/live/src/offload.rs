@@ -1,8 +1,11 @@
 //! Switches off what a kernel leaves to devices, so that packets are those of a wire.
 
 use crate::Error;
+use features::Features;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+mod features;
 
 /// Switches off what makes packets differ from those on a wire: segments that the kernel puts together or cuts late, and
 /// checksums that are left to a device. The interface is in the namespace of this thread.
@@ -13,32 +16,35 @@ pub fn switch_off_offloads(interface: &str) -> Result<(), Error> {
     Offloads::switch_off(interface).map(Offloads::keep)
 }
 
-/// What was switched off at an interface; it is switched on again when this is dropped.
+/// What was switched off at an interface; it is as it was again when this is dropped.
 pub(crate) struct Offloads {
     fd: OwnedFd,
     interface: String,
-    /// Features that were on.
-    changed: Vec<&'static Feature>,
+    /// Names of features that were on.
+    changed: Vec<&'static str>,
+    /// All features as they were; `None`: they stay as they are, or were not read.
+    before: Option<Features>,
 }
 
 impl Offloads {
     /// As [`switch_off_offloads`].
     pub(crate) fn switch_off(interface: &str) -> Result<Offloads, Error> {
+        let fd = socket()?;
         let mut offloads = Offloads {
-            fd: socket()?,
+            before: Features::read(&fd, interface).ok(),
+            fd,
             interface: interface.to_owned(),
             changed: Vec::new(),
         };
         for feature in &FEATURES {
-            let get = |offloads: &Offloads| ask(&offloads.fd, interface, feature.get, 0).unwrap_or(0) != 0;
-            let was_on = get(&offloads);
+            let was_on = feature.is_on(&offloads.fd, interface);
             // A feature that the device does not have cannot be set, and is off.
-            let done = ask(&offloads.fd, interface, feature.set, 0);
-            if get(&offloads) {
+            let done = feature.switch_off(&offloads.fd, interface);
+            if feature.is_on(&offloads.fd, interface) {
                 return Err(stays_on(interface, feature.name, done.err()));
             }
             if was_on {
-                offloads.changed.push(feature);
+                offloads.changed.push(feature.name);
             }
         }
         Ok(offloads)
@@ -46,20 +52,20 @@ impl Offloads {
 
     /// Names of what was on.
     pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.changed.iter().map(|feature| feature.name).collect()
+        self.changed.clone()
     }
 
     /// It stays off.
     fn keep(mut self) {
-        self.changed.clear();
+        self.before = None;
     }
 }
 
 impl Drop for Offloads {
     fn drop(&mut self) {
-        // What depends on another comes after it, and is switched on again in that order's reverse.
-        for feature in self.changed.iter().rev() {
-            let _ = ask(&self.fd, &self.interface, feature.set, 1);
+        // One request of ethtool may stand for several features, of which only some were on.
+        if let Some(before) = &self.before {
+            let _ = before.restore(&self.fd, &self.interface);
         }
     }
 }
@@ -72,17 +78,21 @@ pub(crate) fn refuse_offloads(interface: &str) -> Result<(), Error> {
     let fd = socket()?;
     let on: Vec<&Feature> = FEATURES
         .iter()
-        .filter(|feature| ask(&fd, interface, feature.get, 0).unwrap_or(0) != 0)
+        .filter(|feature| feature.is_on(&fd, interface))
         .collect();
     if on.is_empty() {
         return Ok(());
     }
     let names: Vec<&str> = on.iter().map(|feature| feature.name).collect();
+    // Most devices have the first ones, which depend on each other.
+    let off: Vec<String> = FEATURES
+        .iter()
+        .filter(|feature| matches!(feature.by, By::Requests { .. }) || names.contains(&feature.name))
+        .map(|feature| format!("{} off", feature.key))
+        .collect();
     Err(Error::new(
         format!("{interface} has on: {}", names.join(", ")),
-        io::Error::other(format!(
-            "ethtool -K {interface} gro off gso off tso off sg off tx off"
-        )),
+        io::Error::other(format!("ethtool -K {interface} {}", off.join(" "))),
     ))
 }
 
@@ -97,40 +107,71 @@ pub(crate) fn socket() -> Result<OwnedFd, Error> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A feature of a network device: the requests of ethtool that read and set it.
+/// A feature of a network device.
 struct Feature {
+    /// In words, and as ethtool calls it.
     name: &'static str,
-    get: u32,
-    set: u32,
+    key: &'static str,
+    by: By,
 }
 
-/// From linux/ethtool.h. Scatter-gather follows transmit checksums.
-const FEATURES: [Feature; 5] = [
-    Feature {
-        name: "generic receive offload (gro)",
-        get: 0x2b,
-        set: 0x2c,
-    },
-    Feature {
-        name: "generic segmentation offload (gso)",
-        get: 0x23,
-        set: 0x24,
-    },
-    Feature {
-        name: "TCP segmentation offload (tso)",
-        get: 0x1e,
-        set: 0x1f,
-    },
-    Feature {
-        name: "scatter-gather (sg)",
-        get: 0x18,
-        set: 0x19,
-    },
-    Feature {
-        name: "transmit checksums (tx)",
-        get: 0x16,
-        set: 0x17,
-    },
+/// What a feature is read and set by.
+enum By {
+    /// Requests of ethtool for it alone.
+    Requests { get: u32, set: u32 },
+    /// Its name among all features.
+    Name(&'static str),
+}
+
+impl Feature {
+    const fn by_requests(name: &'static str, key: &'static str, get: u32) -> Feature {
+        let by = By::Requests { get, set: get + 1 };
+        Feature { name, key, by }
+    }
+
+    const fn by_name(name: &'static str, key: &'static str, feature: &'static str) -> Feature {
+        let by = By::Name(feature);
+        Feature { name, key, by }
+    }
+
+    fn is_on(&self, fd: &OwnedFd, interface: &str) -> bool {
+        match self.by {
+            By::Requests { get, .. } => ask(fd, interface, get, 0).unwrap_or(0) != 0,
+            By::Name(name) => Features::read(fd, interface).is_ok_and(|features| features.is_on(name)),
+        }
+    }
+
+    fn switch_off(&self, fd: &OwnedFd, interface: &str) -> io::Result<()> {
+        match self.by {
+            By::Requests { set, .. } => ask(fd, interface, set, 0).map(|_| ()),
+            By::Name(name) => Features::read(fd, interface)?.switch_off(fd, interface, name),
+        }
+    }
+}
+
+/// From linux/ethtool.h. Scatter-gather follows transmit checksums. What devices merge is apart from what the kernel does (gro).
+const FEATURES: [Feature; 9] = [
+    Feature::by_requests("generic receive offload (gro)", "gro", 0x2b),
+    Feature::by_requests("generic segmentation offload (gso)", "gso", 0x23),
+    Feature::by_requests("TCP segmentation offload (tso)", "tso", 0x1e),
+    Feature::by_requests("scatter-gather (sg)", "sg", 0x18),
+    Feature::by_requests("transmit checksums (tx)", "tx", 0x16),
+    Feature::by_name("large receive offload (lro)", "lro", "rx-lro"),
+    Feature::by_name(
+        "receive offload in hardware (rx-gro-hw)",
+        "rx-gro-hw",
+        "rx-gro-hw",
+    ),
+    Feature::by_name(
+        "receive offload of lists (rx-gro-list)",
+        "rx-gro-list",
+        "rx-gro-list",
+    ),
+    Feature::by_name(
+        "receive offload of forwarded UDP (rx-udp-gro-forwarding)",
+        "rx-udp-gro-forwarding",
+        "rx-udp-gro-forwarding",
+    ),
 ];
 
 /// `refusal`: what the kernel answered, if it did not take the setting at all.
@@ -222,3 +263,85 @@ pub(crate) fn request_for(name: &str) -> Option<libc::ifreq> {
 
 /// From linux/sockios.h.
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
+
+#[cfg(test)]
+mod tests {
+    use super::{Features, Offloads, refuse_offloads, socket, switch_off_offloads};
+    use crate::Namespace;
+
+    /// Names of the features of `one` that are on, of all that there are.
+    fn on(place: &Namespace) -> Vec<String> {
+        let list = place.shell("ethtool -k one").expect("ethtool lists features");
+        let names = list.lines().filter_map(|line| line.split_once(": on"));
+        names.map(|(name, _)| name.trim().to_owned()).collect()
+    }
+
+    fn with_pair(work: impl FnOnce(&Namespace) + Send) {
+        let done = Namespace::run(|place| {
+            if let Err(cause) = place.ip("link add one type veth peer name two") {
+                println!("skipped: {cause}");
+                return Ok(());
+            }
+            if place.shell("command -v ethtool").is_err() {
+                println!("skipped: there is no ethtool to compare with");
+                return Ok(());
+            }
+            work(place);
+            Ok(())
+        });
+        if let Err(cause) = done {
+            println!("skipped: {cause}");
+        }
+    }
+
+    #[test]
+    fn what_merges_packets_is_switched_off_and_as_it_was_again_behind() {
+        with_pair(|place| {
+            // One of the features that `tso` stands for is off, and others that are off by default are on.
+            place
+                .shell(
+                    "ethtool -K one tx-tcp6-segmentation off rx-gro-list on rx-udp-gro-forwarding on gro on",
+                )
+                .expect("a veth has them");
+            let before = on(place);
+            for name in ["rx-gro-list", "rx-udp-gro-forwarding", "tx-tcp-segmentation"] {
+                assert!(before.iter().any(|known| known == name), "{name}: {before:?}");
+            }
+            let refused = refuse_offloads("one").expect_err("some are on").to_string();
+            assert!(
+                refused.ends_with("tx off rx-gro-list off rx-udp-gro-forwarding off"),
+                "{refused}"
+            );
+            let offloads = Offloads::switch_off("one").expect("they can be switched off");
+            assert!(
+                offloads.names().iter().any(|name| name.contains("rx-gro-list")),
+                "{:?}",
+                offloads.names()
+            );
+            refuse_offloads("one").expect("nothing is on");
+            let meanwhile = on(place);
+            for name in ["lro", "gro", "gso", "tcp-segmentation", "rx-udp-gro-forwarding"] {
+                let one = meanwhile.iter().find(|known| known.ends_with(name));
+                assert_eq!(one, None, "{meanwhile:?}");
+            }
+            drop(offloads);
+            assert_eq!(on(place), before);
+            // For good.
+            switch_off_offloads("one").expect("they can be switched off");
+            assert_eq!(on(place), meanwhile);
+        });
+    }
+
+    #[test]
+    fn a_feature_that_nobody_knows_is_off() {
+        with_pair(|_| {
+            let fd = socket().expect("a socket");
+            let features = Features::read(&fd, "one").expect("a veth has features");
+            assert!(!features.is_on("rx-of-the-future") && !features.is_on("rx-lro"));
+            features
+                .switch_off(&fd, "one", "rx-of-the-future")
+                .expect("it is off");
+            assert!(Features::read(&fd, "three").is_err());
+        });
+    }
+}
