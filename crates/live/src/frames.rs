@@ -180,6 +180,27 @@ fn network_header(frame: &[u8]) -> (usize, [u8; 2], Option<u16>) {
     }
 }
 
+/// Whether a tag carries a priority alone: VLAN 0 is none (IEEE 802.1Q 9.6), and its frames are of the interface itself, as Linux takes them.
+pub(crate) const fn is_priority(tag: [u8; TAG]) -> bool {
+    matches!(tag, [0x81, 0x00, high, 0] if high & 0x0f == 0)
+}
+
+/// Makes `untagged` of a frame with a priority tag; false: the first tag is that of a VLAN, or there is none.
+pub(crate) fn take_priority_off(frame: &[u8], untagged: &mut Vec<u8>) -> bool {
+    let Some((addresses, rest)) = frame.split_at_checked(12) else {
+        return false;
+    };
+    match rest.split_first_chunk::<TAG>() {
+        Some((tag, rest)) if is_priority(*tag) => {
+            untagged.clear();
+            untagged.extend_from_slice(addresses);
+            untagged.extend_from_slice(rest);
+            true
+        }
+        _ => false,
+    }
+}
+
 /// Protocol numbers of what has ports here.
 const TCP: u8 = 6;
 const UDP: u8 = 17;

@@ -31,6 +31,8 @@ pub(super) struct Plane {
     routes: Routes,
     neighbours: Neighbours,
     errors: Errors,
+    /// A frame without its priority tag.
+    untagged: Vec<u8>,
 }
 
 /// ICMP errors that are sent.
@@ -72,8 +74,10 @@ impl Plane {
     }
 
     fn with(config: &Config, facts: Vec<Interface>, ours: Ours, neighbours: Neighbours) -> Plane {
+        let longest = facts.iter().map(|one| one.mtu as usize + HEADER).max();
         let mut plane = Plane {
             mode: config.mode,
+            untagged: Vec::with_capacity(longest.unwrap_or(0)),
             mtus: facts.iter().map(|one| one.mtu).collect(),
             rivals: vec![None; facts.len()],
             facts,
@@ -184,11 +188,14 @@ impl Plane {
         mut seen: Seen,
         outputs: &mut [Output],
     ) -> Result<(), Option<Discard>> {
-        let facts = &self.facts[from];
-        let own = facts.hardware.unwrap_or_default();
-        if tag.is_some() || seen.network > HEADER {
+        if tag.is_some_and(|tag| !frames::is_priority(tag)) {
             return Err(None); // of a VLAN, which is another interface
         }
+        if seen.network > HEADER {
+            return self.route_tagged(at, from, frame, unfinished, outputs);
+        }
+        let facts = &self.facts[from];
+        let own = facts.hardware.unwrap_or_default();
         let to = match packet::fate(frame, &seen, own, facts.mtu, |address| {
             self.ours.contains(address)
         }) {
@@ -244,6 +251,28 @@ impl Plane {
             };
         };
         self.send(at, from, interface, frame, &seen, unfinished, hardware, outputs)
+    }
+
+    /// A frame with a tag in it: one that is of no VLAN goes on without it.
+    #[cold]
+    fn route_tagged(
+        &mut self,
+        at: Instant,
+        from: usize,
+        frame: &[u8],
+        unfinished: bool,
+        outputs: &mut [Output],
+    ) -> Result<(), Option<Discard>> {
+        let mut untagged = std::mem::take(&mut self.untagged);
+        let seen = frames::take_priority_off(frame, &mut untagged)
+            .then(|| frames::read(&untagged, None))
+            .filter(|seen| seen.network == HEADER);
+        let done = match seen {
+            Some(seen) => self.route(at, from, &untagged, None, unfinished, seen, outputs),
+            None => Err(None),
+        };
+        self.untagged = untagged;
+        done
     }
 
     #[expect(clippy::too_many_arguments, reason = "what is known of one frame")]

@@ -160,6 +160,40 @@ impl Path {
     }
 }
 
+/// What leaves of a frame that came with this tag beside it.
+fn routed(frame: &[u8], tag: Option<[u8; 4]>) -> (Result<(), Option<super::Discard>>, Vec<Vec<u8>>) {
+    let mut path = Path::new(Mode::Route, "drop-tail", None);
+    let fate = path.plane.pass(path.now, 0, frame, tag, false, &mut path.outputs);
+    let mut left = Vec::new();
+    path.outputs[1]
+        .flush(path.now, |frames| {
+            left.extend(frames.iter().map(|frame| frame.to_vec()));
+            Ok(Sent::Taken(frames.len()))
+        })
+        .expect("nothing fails");
+    (fate, left)
+}
+
+/// IEEE 802.1Q 9.6: VLAN 0 is no VLAN, the tag carries a priority alone. Linux takes such a frame as the interface's own.
+#[test]
+fn a_frame_with_a_priority_is_forwarded_without_its_tag() {
+    for number in [1, 4] {
+        let plain = frame(number, 100, false);
+        let wanted = routed(&plain, None);
+        assert_eq!((&wanted.0, wanted.1.len()), (&Ok(()), 1));
+        let tagged = |tag: [u8; 4]| [&plain[..12], &tag, &plain[12..]].concat();
+        for priority in [0, 0xa0, 0xf0] {
+            let tag = [0x81, 0, priority, 0];
+            assert_eq!(routed(&tagged(tag), None), wanted, "in the frame");
+            assert_eq!(routed(&plain, Some(tag)), wanted, "taken out");
+        }
+        for tag in [[0x81, 0, 0xa0, 7], [0x81, 0, 1, 0]] {
+            assert_eq!(routed(&tagged(tag), None), (Err(None), Vec::new()));
+            assert_eq!(routed(&plain, Some(tag)), (Err(None), Vec::new()));
+        }
+    }
+}
+
 fn frame(number: u32, payload: u32, spoofed: bool) -> Vec<u8> {
     let six = !spoofed && number.is_multiple_of(4);
     let port = 1024 + (number % 61) as u16;

@@ -1,7 +1,8 @@
 //! The programs that give frames to the socket, in the kernel's own code.
 //!
 //! In a bridge every frame is the socket's. In a router ([`Own`]) those are that may have to be forwarded, and the kernel gets what
-//! [`fate`](crate::router::packet) leaves to it: what has another Ethernet address, of one host or of several, what is neither IPv4 nor IPv6 (tags, ARP),
+//! [`fate`](crate::router::packet) leaves to it: what has another Ethernet address, of one host or of several, what is neither IPv4 nor IPv6 (ARP, tags of
+//! VLANs; a tag of VLAN 0, which is a priority, is passed over),
 //! packets to groups, and to this machine. What is too short to say so, or of the wrong version, is the socket's, too, where it is counted.
 //!
 //! **Deviation.** Of a packet its version and its destination are read. One to this machine whose header is damaged otherwise is left
@@ -9,7 +10,7 @@
 
 use super::calls::{bpf, halves, map, owned, update};
 use super::own::{BYTES, FRAMES, HARDWARE, KEY, Own};
-use crate::frames::{HEADER, IPV4, IPV6};
+use crate::frames::{HEADER, IPV4, IPV6, TAG};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -86,7 +87,7 @@ fn code(sockets: RawFd, own: Option<[RawFd; 2]>) -> Vec<u64> {
     if let Some([destinations, facts]) = own {
         code.put(WORD, [R2, R1], 0, 0); // where the frame begins
         code.put(WORD, [R3, R1], 4, 0); // and ends
-        code.reaches(HEADER);
+        code.reaches(HEADER, Place::Socket);
         // For this interface?
         code.constant(R1, MAP_VALUE, facts);
         for (load, at) in [(WORD, 0), (HALF, 4)] {
@@ -94,6 +95,7 @@ fn code(sockets: RawFd, own: Option<[RawFd; 2]>) -> Vec<u64> {
             code.put(load, [R5, R1], HARDWARE + at, 0);
             code.jump(UNLESS_SAME, [R4, R5], 0, Place::Kernel);
         }
+        code.priority_tag();
         code.put(HALF, [R4, R2], HEADER as i16 - 2, 0);
         code.jump(IF_IS, [R4, 0], u16::from_ne_bytes(IPV6).into(), Place::Six);
         code.jump(UNLESS_IS, [R4, 0], u16::from_ne_bytes(IPV4).into(), Place::Kernel);
@@ -147,6 +149,8 @@ struct Code {
 enum Place {
     /// A packet of IPv6.
     Six,
+    /// It has no tag, or none that counts.
+    Untagged,
     /// Its destination is looked up.
     Look,
     /// The frame is the kernel's.
@@ -186,17 +190,35 @@ impl Code {
         self.put(0, [0, 0], 0, 0); // its upper half
     }
 
-    /// A frame that does not have so many bytes is the socket's, so that what follows may read them.
-    fn reaches(&mut self, length: usize) {
+    /// A frame that does not have so many bytes goes to `place`, so that what follows may read them.
+    fn reaches(&mut self, length: usize, place: Place) {
         self.put(MOVE, [R4, R2], 0, 0);
         self.put(ADD, [R4, 0], 0, length as i32);
-        self.jump(IF_MORE, [R4, R3], 0, Place::Socket);
+        self.jump(IF_MORE, [R4, R3], 0, place);
+    }
+
+    /// Behind a tag of VLAN 0 the frame is read as if it began four bytes later; one with another tag is the kernel's.
+    fn priority_tag(&mut self) {
+        let at = HEADER as i16 - 2;
+        self.put(HALF, [R4, R2], at, 0);
+        self.jump(
+            UNLESS_IS,
+            [R4, 0],
+            u16::from_ne_bytes([0x81, 0]).into(),
+            Place::Untagged,
+        );
+        self.reaches(HEADER + TAG, Place::Kernel);
+        self.put(HALF, [R4, R2], at + 2, 0);
+        self.put(AND, [R4, 0], 0, u16::from_ne_bytes([0x0f, 0xff]).into());
+        self.jump(UNLESS_IS, [R4, 0], 0, Place::Kernel);
+        self.put(ADD, [R2, 0], 0, TAG as i32);
+        self.here(Place::Untagged);
     }
 
     /// A frame without a whole header of IP of this version and length is the socket's; else R4 becomes the first byte of the destination, which
     /// is at `to` in the header: where that is in the frame.
     fn network_header(&mut self, version: i32, length: usize, to: usize) -> i16 {
-        self.reaches(HEADER + length);
+        self.reaches(HEADER + length, Place::Socket);
         self.put(BYTE, [R4, R2], HEADER as i16, 0);
         self.put(SHIFT_RIGHT, [R4, 0], 0, 4);
         self.jump(UNLESS_IS, [R4, 0], version, Place::Socket);

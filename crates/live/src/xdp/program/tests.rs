@@ -134,8 +134,16 @@ fn short(destination: &str, length: usize) -> Vec<u8> {
 }
 
 fn tagged(destination: &str) -> Vec<u8> {
-    let mut frame = frame(destination);
-    frame.splice(12..12, [0x81, 0, 0, 7]);
+    behind([0x81, 0, 0, 7], frame(destination))
+}
+
+/// With priority 5 and VLAN 0.
+fn with_priority(frame: Vec<u8>) -> Vec<u8> {
+    behind([0x81, 0, 0xa0, 0], frame)
+}
+
+fn behind(tag: [u8; 4], mut frame: Vec<u8>) -> Vec<u8> {
+    frame.splice(12..12, tag);
     frame
 }
 
@@ -173,6 +181,46 @@ fn what_is_for_this_machine_is_the_kernels_and_nothing_else() {
         ("nobody knows what", with("10.0.2.1", 12, &[0x88, 0xb5]), PASS),
         ("a tag", tagged("10.0.2.1"), PASS),
         ("a tag, to it", tagged("10.0.0.1"), PASS),
+        (
+            "a tag, VLAN 256",
+            behind([0x81, 0, 1, 0], frame("10.0.2.1")),
+            PASS,
+        ),
+        (
+            "a tag of a provider",
+            behind([0x88, 0xa8, 0, 0], frame("10.0.2.1")),
+            PASS,
+        ),
+        ("a priority", with_priority(frame("10.0.2.1")), REDIRECT),
+        ("a priority, IPv6", with_priority(frame("fd00:2::1")), REDIRECT),
+        ("a priority, to it", with_priority(frame("10.0.0.1")), PASS),
+        ("a priority, to it, IPv6", with_priority(frame("fd00::1")), PASS),
+        ("a priority, to a group", with_priority(frame("224.0.0.1")), PASS),
+        (
+            "a priority, ARP",
+            with_priority(with("10.0.2.1", 12, &[8, 6])),
+            PASS,
+        ),
+        ("a priority and a tag", with_priority(tagged("10.0.2.1")), PASS),
+        (
+            "a priority, no whole header",
+            with_priority(short("10.0.0.1", HEADER + 19)),
+            REDIRECT,
+        ),
+        (
+            "a priority, the shortest",
+            with_priority(short("fd00::1", HEADER + 40)),
+            PASS,
+        ),
+        (
+            "half a tag",
+            short("10.0.2.1", HEADER + 2)[..12]
+                .iter()
+                .copied()
+                .chain([0x81, 0, 0])
+                .collect(),
+            PASS,
+        ),
         ("a version", with("10.0.0.1", HEADER, &[0x65]), REDIRECT),
         ("a version, IPv6", with("fd00::1", HEADER, &[0x45]), REDIRECT),
         ("options", with("10.0.0.1", HEADER, &[0x4f]), PASS),
@@ -265,6 +313,7 @@ fn the_program_agrees_with_the_router_about_damaged_frames() {
         ]
         .map(frame),
     );
+    seeds.extend(["10.0.0.1", "10.0.2.1", "fd00:2::1"].map(|to| with_priority(frame(to))));
     let mut rng = Rng::from_seed(1);
     let (mut kernel, mut socket, mut damaged) = (0_u32, 0_u32, 0_u32);
     for run in 0..40_000 {
@@ -284,11 +333,16 @@ fn the_program_agrees_with_the_router_about_damaged_frames() {
         }
         // Shorter ones the kernel does not run programs with.
         frame.resize(frame.len().clamp(HEADER, 2000), 0);
-        let seen = frames::read(&frame, None);
+        // As the plane of a router.
+        let mut untagged = Vec::new();
+        let (mut read, mut seen) = (&frame, frames::read(&frame, None));
+        if seen.network > HEADER && frames::take_priority_off(&frame, &mut untagged) {
+            (read, seen) = (&untagged, frames::read(&untagged, None));
+        }
         let fate = if seen.network > HEADER {
             Fate::Kernel
         } else {
-            packet::fate(&frame, &seen, OWN, 1500, |address| ours().contains(address))
+            packet::fate(read, &seen, OWN, 1500, |address| ours().contains(address))
         };
         let verdict = loaded.verdict(&frame);
         let right = match fate {
