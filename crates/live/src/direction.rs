@@ -273,6 +273,10 @@ impl Way for Direction {
         Direction::on_frame(self, at, frame);
     }
 
+    fn on_cut(&mut self) {
+        self.outlet.measured.refused[Refusal::TooLong as usize] += 1;
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
         Direction::poll_timeout(self)
     }

@@ -21,6 +21,9 @@ pub trait Way {
     /// A frame came at `at`.
     fn on_frame(&mut self, at: Instant, frame: &[u8]);
 
+    /// A frame came of which only a part is there, since it is longer than the MTU for which the emulator was made: it is refused.
+    fn on_cut(&mut self);
+
     /// When [`Way::poll_frames`] is to be called next; `None`: nothing is under way.
     fn poll_timeout(&self) -> Option<Instant>;
 
@@ -153,6 +156,10 @@ impl<W: Way> Emulator<W> {
                 return stamps.now;
             };
             last = stamps.arrival(frame.stamp);
+            if !frame.whole {
+                direction.on_cut();
+                continue;
+            }
             match (frame.tag, frame.bytes().split_at_checked(ADDRESSES)) {
                 (Some(tag), Some((addresses, rest))) => {
                     self.tagged.clear();
@@ -197,3 +204,59 @@ impl<W: Way> Emulator<W> {
 const LONGEST_END: Duration = Duration::from_millis(20);
 /// Bytes of a frame before its VLAN tag.
 const ADDRESSES: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::Emulator;
+    use crate::packet_socket::{PacketSocket, Refusal, Sent};
+    use crate::{Clock, Namespace, Passage};
+    use fleetfoot_core::time::Duration;
+    use std::io::{IoSlice, Write};
+    use std::os::unix::net::UnixStream;
+
+    /// A frame for whoever takes it, of so many bytes.
+    fn frame(length: usize) -> Vec<u8> {
+        let mut frame = vec![0xff; length];
+        frame[6..14].copy_from_slice(&[2, 0, 0, 0, 0, 9, 0x88, 0xb5]);
+        frame
+    }
+
+    #[test]
+    fn what_is_cut_since_the_mtu_grew_is_refused() {
+        let done = Namespace::run(|place| {
+            place.ip("link add a0 type veth peer name a1\nlink add b0 type veth peer name b1")?;
+            for name in ["a0", "a1", "b0", "b1"] {
+                place.sysctl(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1")?;
+                place.ip(&format!("link set {name} up"))?;
+            }
+            let ways = [Passage::plain(), Passage::plain()];
+            let mut emulator = Emulator::new(["a1", "b1"], 1500, ways)?;
+            for name in ["a0", "a1", "b0", "b1"] {
+                place.ip(&format!("link set {name} mtu 9000"))?;
+            }
+            let (near, mut far) = (PacketSocket::open("a0", 9000)?, PacketSocket::open("b0", 9000)?);
+            let clock = Clock::start();
+            for length in [1514, 4000, 60] {
+                let sent = near.send(&[IoSlice::new(&frame(length))])?;
+                assert_eq!(sent, Sent::Taken(1), "{length}");
+            }
+            clock.sleep_until(clock.now() + Duration::from_millis(20));
+            let (stop, mut end) = UnixStream::pair().expect("a pair");
+            end.write_all(&[0]).expect("written");
+            emulator.run(&clock, &stop)?;
+            clock.sleep_until(clock.now() + Duration::from_millis(20));
+            let mut lengths = Vec::new();
+            while let Some(frame) = far.receive() {
+                lengths.push(frame.bytes().len());
+            }
+            assert_eq!(lengths, [1514, 60]);
+            let [way, back] = emulator.into_directions();
+            assert_eq!(way.measured().refused[Refusal::TooLong as usize], 1);
+            assert_eq!(back.measured().refused[Refusal::TooLong as usize], 0);
+            Ok(())
+        });
+        if let Err(cause) = done {
+            println!("skipped: {cause}");
+        }
+    }
+}

@@ -9,7 +9,7 @@
 use crate::emulator::{Emulator, Way};
 use crate::frames::{self, Frames, Seen};
 use crate::outlet::{Measured, Outlet};
-use crate::packet_socket::Sent;
+use crate::packet_socket::{Refusal, Sent};
 use crate::{Clock, Error, Event, Tap};
 use fleetfoot_core::flow::FlowKey;
 use fleetfoot_core::packet::{Flags, Kind, Packet};
@@ -372,6 +372,10 @@ impl Way for Passage {
         let declare = marks.rules.declare(key);
         marks.marker.on_packet_of(now, packet, layout.ok(), declare);
         self.marked.most_held = self.marked.most_held.max(marks.marker.held());
+    }
+
+    fn on_cut(&mut self) {
+        self.outlet.measured.refused[Refusal::TooLong as usize] += 1;
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
