@@ -102,6 +102,12 @@ impl Sweep {
         Ok(sweep)
     }
 
+    /// How often the interval of a point may be looked at, for which it is corrected.
+    fn looks(&self) -> usize {
+        let until = self.until.as_ref();
+        until.map_or(1, |_| stopping::looks(self.seeds.len()).len())
+    }
+
     /// What is run at a point that sets this.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The report of a sweep: how a measure depends on the axes, as heat maps (two axes) or lines (one), and the points where it is best.
 //!
 //! A cell is the mean over the points in it and over their seeds; variants beside the first are ratios to it, paired by seed.
-//! Its interval is Student's t over the seeds. An axis with many values is cut into parts with equally many points.
+//! Its interval is Student's t over the seeds; where seeds end when an interval is narrow, at the level of each look. An axis with many values is cut into parts with equally many points.
 
 use super::Sweep;
 use super::axes::{Points, number_and_unit};
@@ -103,6 +103,7 @@ pub fn render(
         "title": sweep.scenario.title(),
         "points": sweep.points.len(),
         "seeds": sweep.seeds.len(),
+        "looks": sweep.looks(),
         "open": count(|state| *state == State::Open),
         "wide": count(|state| *state == State::Wide),
         "failures": failures,
@@ -240,12 +241,13 @@ fn lower_is_better(column: &str) -> bool {
     !(column.ends_with("_bps") || ["fairness_jain", "completed"].contains(&column))
 }
 
-/// The cell of these points: their mean, or the ratio to `baseline`.
+/// The cell of these points: their mean, or the ratio to `baseline`, with the interval at one of `looks` looks.
 fn cell(
     points: &[usize],
     values: &[Vec<Option<f64>>],
     baseline: Option<&[Vec<Option<f64>>]>,
     factor: f64,
+    looks: usize,
 ) -> Option<heat::Cell> {
     let seeds = points.iter().map(|&point| values[point].len()).max().unwrap_or(0);
     let of_seed = |seed: usize| {
@@ -267,7 +269,7 @@ fn cell(
     };
     let means: Vec<f64> = (0..seeds).filter_map(of_seed).collect();
     let mean = (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)?;
-    let ends = interval(&means, 1).map(|(mean, half)| [mean - half, mean + half]);
+    let ends = interval(&means, looks).map(|(mean, half)| [mean - half, mean + half]);
     let back = |value: f64| {
         if baseline.is_some() {
             libm::exp(value)
@@ -282,7 +284,7 @@ fn cell(
 }
 
 fn figures(sweep: &Sweep, measured: &Measured, wanted: &Shown) -> Vec<Figure> {
-    let points = &sweep.points;
+    let (points, looks) = (&sweep.points, sweep.looks());
     let axes = points.axes().len();
     let mut measures: Vec<(&str, &str)> = measured
         .keys()
@@ -294,7 +296,7 @@ fn figures(sweep: &Sweep, measured: &Measured, wanted: &Shown) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (column, group) in measures {
         if axes == 1 {
-            figures.push(against(points, measured, column, group));
+            figures.push(against(points, measured, looks, column, group));
             continue;
         }
         let pairs: Vec<(usize, usize)> = match wanted.axes {
@@ -304,7 +306,7 @@ fn figures(sweep: &Sweep, measured: &Measured, wanted: &Shown) -> Vec<Figure> {
                 .collect(),
         };
         for (x, y) in pairs {
-            figures.push(map(points, measured, (column, group), x, y));
+            figures.push(map(points, measured, looks, (column, group), [x, y]));
         }
     }
     figures
@@ -323,7 +325,13 @@ fn series_of<'a>(
         .map(|(series, values)| (series.variant.1.as_str(), series.variant.0, values))
 }
 
-fn map(points: &Points, measured: &Measured, (column, group): (&str, &str), x: usize, y: usize) -> Figure {
+fn map(
+    points: &Points,
+    measured: &Measured,
+    looks: usize,
+    (column, group): (&str, &str),
+    [x, y]: [usize; 2],
+) -> Figure {
     let (title, factor) = drawn(column);
     let (across, down) = (levels(points, x), levels(points, y));
     // A panel for each combination of the other axes, if they are few; else their mean.
@@ -356,6 +364,7 @@ fn map(points: &Points, measured: &Measured, (column, group): (&str, &str), x: u
                         values,
                         baseline.filter(|_| ratio).map(Vec::as_slice),
                         factor,
+                        looks,
                     )
                 });
                 cells.collect()
@@ -422,7 +431,7 @@ fn last_part(name: &str) -> &str {
 }
 
 /// A measure over the only axis.
-fn against(points: &Points, measured: &Measured, column: &str, group: &str) -> Figure {
+fn against(points: &Points, measured: &Measured, looks: usize, column: &str, group: &str) -> Figure {
     let (title, factor) = drawn(column);
     let y = format!("{title} of {group}");
     let title = format!("{y}: {}", points.name(0));
@@ -435,7 +444,7 @@ fn against(points: &Points, measured: &Measured, column: &str, group: &str) -> F
                 quotient: false,
                 cells: vec![
                     (0..points.len())
-                        .map(|point| cell(&[point], values, None, factor))
+                        .map(|point| cell(&[point], values, None, factor, looks))
                         .collect(),
                 ],
             })
@@ -454,7 +463,7 @@ fn against(points: &Points, measured: &Measured, column: &str, group: &str) -> F
             let mut marks: Vec<(f64, heat::Cell)> = (0..points.len())
                 .filter_map(|point| {
                     let (x, _) = number_and_unit(&points.value(point, 0))?;
-                    Some((x, cell(&[point], values, None, factor)?))
+                    Some((x, cell(&[point], values, None, factor, looks)?))
                 })
                 .collect();
             marks.sort_by(|(one, _), (other, _)| one.total_cmp(other));
@@ -473,7 +482,10 @@ fn against(points: &Points, measured: &Measured, column: &str, group: &str) -> F
     lines::figure(
         &format!("{column}-{group}"),
         &title,
-        "Means over the seeds with their 95 % intervals.",
+        &match looks {
+            1 => String::from("Means over the seeds with their 95 % intervals."),
+            _ => format!("Means over the seeds with their 95 % intervals, corrected for {looks} looks."),
+        },
         &[lines::Panel {
             title: String::new(),
             lines,
@@ -500,7 +512,7 @@ fn best(sweep: &Sweep, measured: &Measured) -> Vec<serde_json::Value> {
     for (series, points) in measured {
         let rows = tables.entry((&series.column, &series.group)).or_default();
         for point in 0..points.len() {
-            if let Some(cell) = cell(&[point], points, None, drawn(&series.column).1) {
+            if let Some(cell) = cell(&[point], points, None, drawn(&series.column).1, sweep.looks()) {
                 rows.push((cell, &series.variant.1, point));
             }
             // Of many points only the best are held.

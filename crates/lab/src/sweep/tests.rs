@@ -257,7 +257,7 @@ fn a_point_gets_seeds_until_its_interval_is_narrow() {
     let journal = place.journal();
     let swept = run(&sweep, &journal, &engine);
     let until = sweep.until.clone().expect("there is a rule");
-    let mut taken = Vec::new();
+    let (mut taken, mut best) = (Vec::new(), None);
     for (number, point) in swept.points.iter().enumerate() {
         let values: Vec<f64> = (0..point.places.len())
             .map(|seed| {
@@ -275,7 +275,21 @@ fn a_point_gets_seeds_until_its_interval_is_narrow() {
         }
         assert_eq!(point.state == State::Done, narrow(values.len()));
         taken.push(values.len());
+        best = super::stopping::interval(&values, 3);
     }
+    // What is shown is the interval that ended the sampling, here of the last point, which is the best.
+    let page = render(&sweep, &swept, &journal, &Shown::default(), "").expect("it is drawn");
+    let (mean, half) = best.expect("it has seeds");
+    let [low, high] = [mean - half, mean + half].map(crate::report::text::short);
+    let shown = format!("({low} to {high}) at ");
+    assert!(
+        page.lines
+            .iter()
+            .any(|line| line.starts_with("Best fct_mean_s of pages: ") && line.contains(&shown)),
+        "{shown}: {:?}",
+        page.lines
+    );
+    assert!(page.html.contains("each of 3 looks at a level of 1 - 0.05/3"));
     assert!(taken.iter().any(|&seeds| seeds < 40), "{taken:?}");
     let again = run(&sweep, &journal, &|_, _| {
         Err(String::from("nothing is left to run"))
