@@ -118,7 +118,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("red", Queues, Queue, &[(QUEUE, Text("red"))])
         .document("Drops arriving packets with a probability that grows with the averaged queue length between two thresholds, before the queue is full.", "Floyd and Jacobson 1993; RFC 2309; gentle mode: Floyd 2000")
         .evidence("Needs tuning to rate and load: Christiansen et al., SIGCOMM 2000, found little gain for web response times over drop-tail below 90 % load.")
-        .turn_on("Linux: tc qdisc replace dev IF root red limit 150000 min 7500 max 22500 avpkt 1500 burst 9 probability 0.1 bandwidth RATE (5 and 15 full packets; from 16 Mbit/s on 2.5 and 7.5 ms of the rate; Linux drops all above max)"),
+        .turn_on("Linux: tc qdisc replace dev IF root red limit 150000 min 7500 max 22500 avpkt 1500 burst 79 probability 0.1 bandwidth RATE (5 and 15 full packets; from 16 Mbit/s on 2.5 and 7.5 ms of the rate; tc makes the weight of the average of the burst, here 1/1024, for 10 Mbit/s: compare prints it for your line; Linux drops all above max)"),
     entry("red-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("red")), (QUEUE_ECN, Flag(true)), ("queue.hard_drop", Flag(false)), ("queue.gentle", Flag(false)), ("tcp.ecn", Flag(true))])
         .document("RED that marks packets of ECN-capable senders where it would drop early, and as Linux does above the upper threshold, too: every one of them there.", "Floyd and Jacobson 1993, RFC 3168; above the threshold Linux, sch_red.c")
         .evidence("RFC 2884 (Salim and Ahmed): bulk and above all short transfers gain.")

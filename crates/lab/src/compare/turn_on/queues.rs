@@ -1,9 +1,9 @@
 //! Queue disciplines as `tc` takes them, with what a variant's parameters change of its defaults.
 
+mod red;
 mod turns;
 
 use super::super::long_path;
-use super::line::tc_rate;
 use fleetfoot_core::parameter::Value;
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::time::Duration;
@@ -276,64 +276,6 @@ impl<'a> Queue<'a> {
             stands_in: None,
             does: "no more packets wait than this plain queue has room for",
             needs: String::from("Any Linux, package iproute2."),
-            room: None,
-            fair: false,
-            shapes: false,
-        }
-    }
-
-    /// Thresholds are in packets here and in bytes there: of the largest packets.
-    fn red(&self) -> Discipline {
-        let rate = self.rate.unwrap_or(Rate::from_bps(10_000_000));
-        let mean = match self.value("mean_packet") {
-            Some(Value::Bytes(bytes)) => bytes.0.max(1) as f64,
-            _ => 1000.0,
-        };
-        // As queue `red` derives it: 5 packets, or 2.5 ms of the rate.
-        let automatic = (rate.bps() as f64 / 8.0 * 0.0025 / mean).max(5.0);
-        let mtu = self.mtu() as f64;
-        let unit = if self.flag("byte_mode") { mean } else { mtu };
-        let min = self.number("min_threshold").unwrap_or(automatic);
-        let max = self.number("max_threshold").unwrap_or(3.0 * min);
-        // Linux holds average and weight in 32 bits together: more than this it refuses.
-        let scale = (600_000.0 / (min * unit)).min(1.0);
-        let [min, max] = [min, max].map(|threshold| (threshold * unit * scale).max(unit));
-        let max = max.max(2.0 * min);
-        let burst = ((2.0 * min + max) / (3.0 * mtu))
-            .ceil()
-            .max((min / mtu).ceil() + 1.0);
-        let limit = (self.packets() as f64 * mtu).max(max + burst * mtu).min(4e9);
-        let probability = self.number("max_probability").unwrap_or(0.1);
-        let mut words = Words::new("red");
-        words.add(format!(
-            "limit {limit:.0} min {min:.0} max {max:.0} avpkt {mtu:.0} burst {burst:.0} probability {probability} bandwidth {}",
-            tc_rate(rate)
-        ));
-        self.ecn(&mut words, false);
-        let marks = self.flag("ecn") && !self.flag("hard_drop");
-        if self.flag("ecn") && !marks {
-            words.add("harddrop");
-        }
-        let above = match marks {
-            true => "marks every ECN-capable packet and drops the others",
-            false => "drops every packet",
-        };
-        let gentle = match (self.flag("gentle"), marks) {
-            (false, _) => "",
-            (true, true) => " (the simulation marks more and more of them up to twice max)",
-            (true, false) => " (the simulation drops more and more of them up to twice max)",
-        };
-        Discipline {
-            arguments: words.text(),
-            nearest: None,
-            stands_in: None,
-            does: "packets are dropped at random before the queue is full, more of them the longer it is on average",
-            needs: format!("Any Linux, package iproute2; above max Linux {above} at once{gentle}."),
-            elsewhere: format!(
-                "WRED from {:.0} kB to {:.0} kB with a probability of {probability}",
-                min / 1e3,
-                max / 1e3
-            ),
             room: None,
             fair: false,
             shapes: false,
