@@ -205,7 +205,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("no-rack-tlp", TailLoss, Tcp, &[("tcp.rack", Flag(false)), ("tcp.tail_loss_probe", Text("off"))])
         .document("Detects losses by duplicate ACKs and SACKed segments only and waits for the timer at the tail: what there was before.", "RFC 6675, RFC 6298")
         .evidence("Included to show what RACK-TLP is worth here.")
-        .turn_on("Linux: sysctl net.ipv4.tcp_recovery=0 net.ipv4.tcp_early_retrans=0"),
+        .turn_on("Linux 4.4 to 6.16: sysctl net.ipv4.tcp_recovery=0 net.ipv4.tcp_early_retrans=0. From 6.17 on RACK is the only loss detection, and tcp_recovery=0 has no effect"),
     entry("tail-loss-probe-draft", TailLoss, Sack, &[("tcp.rack", Flag(false)), ("tcp.tail_loss_probe", Text("draft"))])
         .document("The first tail loss probe: after two RTTs of silence one segment is sent again so that its SACK starts fast recovery; one outstanding segment waits 1.5 RTT and the worst delayed ACK.", "draft-dukkipati-tcpm-tcp-loss-probe-01")
         .evidence("Its successor is in RFC 8985; no figure is cited here.")

@@ -390,7 +390,11 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             } else {
                 "Losses are seen by counting answers only."
             },
-            "Linux 4.4 or later; 1 is the default.",
+            if on == 1 {
+                "Linux 4.4 or later; 1 is the default, and from 6.17 on it is so whatever the value."
+            } else {
+                "Linux 4.4 to 6.16. From 6.17 on the command has no effect, since that kernel sees losses by time alone; Fleetfoot's TCP counts answers: fleetfoot proxy --masquerade --set tcp.rack=false (docs/proxy.md)."
+            },
         ),
         ("tail_loss_probe", "off") => Step::new(
             End::Senders,

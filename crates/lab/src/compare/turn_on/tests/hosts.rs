@@ -192,6 +192,29 @@ fn what_only_our_tcp_has_is_turned_on_by_the_proxy_that_explain_names() {
 
 /// A server accepts connections: what asks a proxy by SOCKS does nothing for what it sends.
 #[test]
+fn counting_answers_alone_is_for_kernels_that_can() {
+    let said = |profile: &str, name: &str| {
+        let text = cable().replace("[run]", &format!("[tcp]\nprofile = \"{profile}\"\n[run]"));
+        let steps = steps(&text, name, UP);
+        let step = steps
+            .into_iter()
+            .find(|step| step.commands.iter().any(|one| one.contains("tcp_recovery")));
+        step.expect("it is a sysctl").needs
+    };
+    // Linux 6.17 took the older detection out. ip-sysctl.rst: "setting this bit to 0 has no effect".
+    let off = said("linux", "no-rack-tlp");
+    assert!(
+        off.contains("Linux 4.4 to 6.16. From 6.17 on the command has no effect"),
+        "{off}"
+    );
+    let on = said("linux-2015", "rack-tlp");
+    assert!(
+        on.contains("Linux 4.4 or later") && !on.contains("no effect"),
+        "{on}"
+    );
+}
+
+#[test]
 fn servers_get_a_proxy_that_accepts() {
     let down = cable();
     let up = down
