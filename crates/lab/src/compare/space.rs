@@ -1,12 +1,12 @@
 //! What `recommend` can recommend: variants of the file, mechanisms, registered pairs, every change of senders with every queue, and
-//! the parameters of each queue mechanism halved and doubled, one at a time.
+//! the parameters of each queue mechanism halved and doubled, one at a time, where the command that turns it on takes them.
 
-use super::Plan;
-use super::long_path;
 use super::plan::{Candidate, Planned};
+use super::{Plan, long_path, turn_on};
 use crate::mechanisms::{self, Effort, Mechanism};
 use crate::scenario::Scenario;
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value};
+use fleetfoot_sim::spec::LinkSpec;
 
 /// Where the user has power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,7 +114,8 @@ pub(super) fn tuned(plan: &Plan, planned: &Planned) -> Vec<Candidate> {
     let Some(&link) = link.filter(|_| planned.tuned.is_empty()) else {
         return Vec::new();
     };
-    let values = &planned.resolved.spec.links[link].queue_values;
+    let link = &planned.resolved.spec.links[link];
+    let values = &link.queue_values;
     let parameters = values.table().iter();
     let for_path = long_path::values(&plan.described, values).map(|tuned| Candidate {
         variant: None,
@@ -124,10 +125,11 @@ pub(super) fn tuned(plan: &Plan, planned: &Planned) -> Vec<Candidate> {
     parameters
         .flat_map(|parameter| {
             let changed = near(parameter, values.value(parameter.name)).into_iter();
-            changed.map(|value| Candidate {
+            let taken = changed.filter(|&value| is_taken(link, parameter.name, value));
+            taken.map(|value| Candidate {
                 variant: None,
                 mechanisms: vec![mechanism.name],
-                tuned: vec![(parameter.name, value)],
+                tuned: vec![(parameter.name, written(value))],
             })
         })
         .chain(for_path)
@@ -155,30 +157,77 @@ pub(super) fn whole(singles: &Plan, wish: Wish) -> Vec<Candidate> {
     all
 }
 
+/// Whether what turns the queue of `link` on takes this value as well as the one that it has.
+fn is_taken(link: &LinkSpec, name: &str, value: Value) -> bool {
+    let mut changed = link.clone();
+    let fits = changed.queue_values.set(name, value).is_ok();
+    fits && turn_on::beyond_tc(&changed).len() <= turn_on::beyond_tc(link).len()
+}
+
 /// Half and double of a parameter's value, as far as its range has them.
-fn near(parameter: &Parameter, value: Value) -> Vec<toml::Value> {
-    let text = |value: Value| toml::Value::String(super::shown(value));
+fn near(parameter: &Parameter, value: Value) -> Vec<Value> {
     [0.5, 2.0]
         .into_iter()
         .filter_map(|factor| match (parameter.kind, value) {
             (ParameterKind::Duration(low, high), Value::Duration(span)) => {
                 let changed = fleetfoot_core::time::Duration::from_secs_f64(span.as_secs_f64() * factor);
-                (low <= changed && changed <= high && changed != span).then(|| text(Value::Duration(changed)))
+                (low <= changed && changed <= high && changed != span).then_some(Value::Duration(changed))
             }
             (ParameterKind::Bytes(low, high), Value::Bytes(bytes)) => {
                 let changed = fleetfoot_core::units::Bytes((bytes.get() as f64 * factor) as u64);
-                (low <= changed && changed <= high && changed != bytes).then(|| text(Value::Bytes(changed)))
+                (low <= changed && changed <= high && changed != bytes).then_some(Value::Bytes(changed))
             }
             (ParameterKind::Number(low, high), Value::Number(number)) => {
                 let changed = number * factor;
-                ((low..=high).contains(&changed) && changed != number).then_some(toml::Value::Float(changed))
+                ((low..=high).contains(&changed) && changed != number).then_some(Value::Number(changed))
             }
             (ParameterKind::Integer(low, high), Value::Integer(number)) => {
                 let changed = (number as f64 * factor) as u64;
                 let fits = (low..=high).contains(&changed) && changed != number;
-                fits.then(|| toml::Value::Integer(i64::try_from(changed).unwrap_or(i64::MAX)))
+                fits.then_some(Value::Integer(changed))
             }
             _ => None,
         })
         .collect()
+}
+
+/// As a scenario file has it.
+fn written(value: Value) -> toml::Value {
+    match value {
+        Value::Number(number) => toml::Value::Float(number),
+        Value::Integer(number) => toml::Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)),
+        other => toml::Value::String(super::shown(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Choice;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn what_a_command_cannot_take_is_not_tried() {
+        let only = ["cake", "pie", "fq-codel"];
+        let choice = Choice {
+            only: only.iter().map(|&name| name.to_owned()).collect(),
+            ..Choice::default()
+        };
+        let plan = Plan::compare(crate::testing::scenario(), &choice).expect("it resolves");
+        let tried = |name: &str| -> BTreeSet<String> {
+            let planned = plan.variants.iter().find(|planned| planned.name == name);
+            let candidates = tuned(&plan, planned.expect("it applies"));
+            let own = candidates.into_iter().flat_map(|candidate| candidate.tuned);
+            own.map(|(name, value)| format!("{name} = {value}")).collect()
+        };
+        // rtt sets the target, too; the number of queues is Linux's.
+        assert_eq!(tried("cake"), BTreeSet::new());
+        let pie = tried("pie");
+        assert!(
+            pie.contains("beta = 0.625") && !pie.contains("beta = 2.5"),
+            "{pie:?}"
+        );
+        assert!(!pie.iter().any(|one| one.starts_with("max_burst")), "{pie:?}");
+        assert!(tried("fq-codel").contains("batch = 32"));
+    }
 }

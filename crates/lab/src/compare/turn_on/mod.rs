@@ -26,6 +26,7 @@ use crate::scenario::Medium;
 use fleetfoot_sim::spec::LinkSpec;
 use line::Carried;
 pub(super) use line::Shaped;
+pub(super) use queues::beyond_tc;
 
 /// Where a variant cannot be had, or the commands turn on another one, the results of that one stand in the instruction: what is typed is
 /// what is expected.

@@ -1,5 +1,6 @@
 //! Queue disciplines as `tc` takes them, with what a variant's parameters change of its defaults.
 
+mod beyond;
 mod red;
 mod turns;
 
@@ -9,6 +10,8 @@ use fleetfoot_core::queue::Limit;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::spec::LinkSpec;
+
+pub(in crate::compare) use beyond::beyond_tc;
 
 /// A discipline with its parameters.
 pub(super) struct Discipline {
@@ -91,6 +94,7 @@ impl Discipline {
         if !matches!(link.queue, "red" | "drop-tail") && arguments.contains(" limit ") {
             discipline.room = queue.room();
         }
+        discipline.needs.push_str(&queue.said_beyond());
         discipline
     }
 }
@@ -363,6 +367,10 @@ impl<'a> Queue<'a> {
         self.codel_times(&mut words);
         self.ecn(&mut words, true);
         self.threshold(&mut words);
+        match self.value("batch") {
+            Some(Value::Integer(batch)) if batch != 64 => words.add(format!("drop_batch {batch}")),
+            _ => {}
+        }
         Discipline {
             arguments: words.text(),
             nearest: None,
@@ -396,7 +404,7 @@ impl<'a> Queue<'a> {
         );
         // Linux counts them in sixteenths, from 0 to 32.
         for (name, default) in [("alpha", 2.0), ("beta", 20.0)] {
-            let sixteenths = self.number(name).map(|value| (value * 16.0).round().min(32.0));
+            let sixteenths = self.number(name).map(beyond::sixteenths);
             if let Some(sixteenths) = sixteenths.filter(|&value| value != default) {
                 words.add(format!("{name} {sixteenths:.0}"));
             }
@@ -442,6 +450,12 @@ impl<'a> Queue<'a> {
             "tupdate",
             Duration::from_millis(16),
         );
+        // Linux counts them in parts of 256.
+        for (name, default) in [("alpha", 0.16), ("beta", 3.2)] {
+            if let Some(gain) = self.number(name).filter(|&gain| gain != default) {
+                words.add(format!("{name} {}", (gain * 256.0).round() / 256.0));
+            }
+        }
         if let Some(coupling) = self.number("coupling").filter(|&k| k != 2.0) {
             words.add(format!("coupling_factor {:.0}", coupling.round().max(1.0)));
         }
