@@ -12,9 +12,9 @@
 //! **Deviations.** An ideal: no header says how long a flow is. The simulator provides it through the table of flows
 //! ([`crate::flow::FlowTable::set_stream`]): the sender's data ends where the application has said so far. Flows whose end nobody
 //! knows (endless ones, real packets) come last and take turns. Flows are hashed into buckets and those of one bucket
-//! share the rank, that of the packet that came last. So do a retransmission and what was sent before it: while it is the last to
-//! wait, the flow has the rank of its start. What an application writes counts from the next packet of its flow that comes or
-//! leaves. Steps per packet grow with the logarithm of the flows that wait.
+//! share the rank, that of the packet that came last. A retransmission behind newer data gives its flow, while it is the last to wait,
+//! the rank of its own start. What an application writes counts from the next packet of its flow that comes or leaves. Steps per
+//! packet grow with the logarithm of the flows that wait.
 
 use super::ranked::{BUCKETS, LIMIT, Ranked, Waiting};
 use super::{Backlog, LinkContext, QueueContext, QueueDiscipline};
