@@ -108,7 +108,8 @@ pub trait QueueDiscipline {
         None
     }
 
-    /// Whether `values`, each within its own range, make sense together.
+    /// Whether `values`, each within its own range, make sense together. Asked again, with a `limit` in bytes as the packets that it
+    /// holds, where the MTU of the link is known.
     ///
     /// # Errors
     /// A sentence for the author of the scenario file.

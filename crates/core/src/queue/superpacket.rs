@@ -114,8 +114,6 @@ const WHOLE: i64 = 1000;
 const LARGEST: u32 = 1 << 22;
 /// Entries where the limit bounds nothing.
 const UNBOUNDED: u32 = 1 << 16;
-/// Packets of this size are taken where the link's MTU is not known yet.
-const USUAL_MTU: u64 = 1500;
 
 impl SuperPacket {
     /// `limit`, `max_length`, `need`, `headroom`, `weight`, `orphan`, `key`, epochs, state, RED, layout.
@@ -494,19 +492,26 @@ impl QueueDiscipline for SuperPacket {
     fn check(values: &Values) -> Result<(), String> {
         let limit = values.limit("limit");
         let longest = values.integer("max_length").unwrap_or(10);
-        let Some(size) = slots(limit, USUAL_MTU) else {
-            return Err(String::from(
-                "super-packets reserve room, so `limit` is a number of packets or bytes",
-            ));
+        let size = match limit {
+            Limit::Packets(packets) => Some(packets),
+            // How many packets these are depends on the link: whoever knows it asks again.
+            Limit::Bytes(_) => None,
+            Limit::Unlimited => {
+                return Err(String::from(
+                    "super-packets reserve room, so `limit` is a number of packets or bytes",
+                ));
+            }
         };
-        if size > LARGEST {
+        if size.is_some_and(|size| size > LARGEST) {
             return Err(format!("`limit` is at most {LARGEST} packets with super-packets"));
         }
         let room = match need(values) {
             Need::Max | Need::Longest => longest,
             Need::Length(headroom) => longest + u64::from(headroom),
         };
-        if room > u64::from(size) {
+        if let Some(size) = size
+            && room > u64::from(size)
+        {
             let what = if room == longest {
                 "max_length"
             } else {

@@ -6,9 +6,9 @@ use super::keys::{self, Dimension};
 use super::place::LinkInfo;
 use super::read::{Field, Section, join};
 use super::{distribution, value};
-use crate::{input, workload};
+use crate::{input, plugins, workload};
 use fleetfoot_core::link::OPPORTUNITY_BYTES;
-use fleetfoot_core::parameter::Values;
+use fleetfoot_core::parameter::{Value as ParameterValue, Values};
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::Probability;
 use fleetfoot_core::time::Duration;
@@ -232,7 +232,27 @@ pub(super) fn queue(field: &Field, wire: Wire<'_>) -> Result<(&'static str, Valu
             Limit::Bytes(_) | Limit::Packets(_) | Limit::Unlimited => {}
         }
     }
+    if has("limit") {
+        check_in_packets(field, name, &values, mtu)?;
+    }
     Ok((name, values))
+}
+
+/// What a discipline says of a limit in packets it says of a limit in bytes, too, once it is known how many packets of this link these
+/// are.
+fn check_in_packets(field: &Field, name: &str, values: &Values, mtu: u32) -> Result<(), Error> {
+    let (Limit::Bytes(bytes), Some(entry)) = (values.limit("limit"), plugins::queue(name)) else {
+        return Ok(());
+    };
+    let packets = u32::try_from(bytes.get() / u64::from(mtu.max(1))).unwrap_or(u32::MAX);
+    let mut counted = values.clone();
+    // A limit that is out of the range of the parameter was refused where it was read.
+    let _ = counted.set("limit", ParameterValue::Limit(Limit::Packets(packets)));
+    (entry.check)(&counted).map_err(|sentence| {
+        field.fail(format!(
+            "{sentence} (a limit of {bytes} is {packets} packets of this link, mtu {mtu})"
+        ))
+    })
 }
 
 /// Parameters that cannot be meant.

@@ -119,3 +119,63 @@ fn the_least_of_a_normal_distribution_can_be_zero() {
         })
     );
 }
+
+/// The line with this bottleneck queue and MTU, and why it is refused.
+fn refused(queue: &str, mtu: u32) -> Option<String> {
+    let text = LINE
+        .replace("kind = \"drop-tail\", limit = \"100 ms\"", queue)
+        .replace("delay", &format!("mtu = {mtu}\ndelay"));
+    let refused = crate::scenario::Scenario::parse("line.toml", &text).err();
+    refused.map(|error| {
+        assert_eq!(error.line, 9, "{error}");
+        error.message.to_string()
+    })
+}
+
+#[test]
+fn super_packets_of_a_limit_in_bytes_are_packets_of_the_mtu() {
+    let plain = |limit: &str, mtu| refused(&format!("kind = \"superpacket\", limit = \"{limit}\""), mtu);
+    // 80 kB are 53 packets of 1500 bytes and 8 of 9000; 14 kB are 9 of 1500 and 24 of 576.
+    assert_eq!(plain("80 kB", 1500), None);
+    let message = plain("80 kB", 9000).expect("ten packets have no room");
+    assert!(
+        message.contains("`max_length` is 10, but `limit` holds 8 packets"),
+        "{message}"
+    );
+    assert!(
+        message.contains("a limit of 80000 B is 8 packets of this link, mtu 9000"),
+        "{message}"
+    );
+    let message = plain("14 kB", 1500).expect("ten packets have no room");
+    assert!(message.contains("`limit` holds 9 packets"), "{message}");
+    assert_eq!(plain("14 kB", 576), None);
+}
+
+#[test]
+fn hardened_super_packets_ask_the_same_of_packets_bytes_and_time() {
+    for kind in ["sp-h", "sp-fq"] {
+        let queue = |keys: &str| refused(&format!("kind = \"{kind}\", {keys}"), 1500);
+        let four_times = "`limit` must be at least four times `max_length`: 40 packets";
+        let reach = "with a reserve of 10 packets a source reaches super-packets of 6";
+        // 24 kB are 16 packets. 40 ms are 166 packets at 50 Mbit/s, and 33 at the 10 Mbit/s of the way back.
+        for (keys, words) in [
+            ("limit = \"16 packets\"", four_times),
+            ("limit = \"24 kB\"", four_times),
+            ("limit = \"40 ms\"", four_times),
+            ("limit = \"100 packets\", reserve = 10", reach),
+            ("limit = \"150 kB\", reserve = 10", reach),
+        ] {
+            let message = queue(keys).unwrap_or_else(|| panic!("{kind} took {keys}"));
+            assert!(message.contains(words), "{message}");
+        }
+        for keys in ["limit = \"40 packets\"", "limit = \"60 kB\"", "limit = \"48 ms\""] {
+            assert_eq!(queue(keys), None, "{kind}: {keys}");
+        }
+    }
+    let message = refused("kind = \"sp-fq\", limit = \"75 kB\", flow_limit = 60", 1500);
+    let message = message.expect("a flow has no more than all");
+    assert!(
+        message.contains("`flow_limit` must be at most `limit`"),
+        "{message}"
+    );
+}
