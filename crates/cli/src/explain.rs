@@ -5,7 +5,6 @@ use crate::layout::{document, width, wrapped};
 use crate::list::EXAMPLES;
 use crate::output::{Common, print};
 use clap::Args;
-use fleetfoot_core::link::LinkConfig;
 use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::tcp::Profile;
@@ -421,22 +420,22 @@ fn waits(text: &mut String, name: &str, mechanism: Option<&Mechanism>, path: &Pa
         "\nLongest wait of an admitted packet, whatever else arrives:"
     );
     for link in resolved.bottleneck_links() {
-        let rate = link.rate.mean();
-        let config = LinkConfig {
-            rate: link.rate.clone(),
-            mtu: link.mtu,
-            ..LinkConfig::new(rate, link.delay)
-        };
+        let config = link.config();
         let (known, around) = (resolved.spec.plugins.queues, config.link_context(0));
         let queue = AnyQueue::build_among(known, link.queue, &link.queue_values, &around);
-        let wait = queue.and_then(|queue| queue.longest_wait(rate));
+        let wait = match config.sending_time() {
+            Ok(sending) => queue
+                .and_then(|queue| queue.longest_wait(&sending))
+                .map_or_else(|| String::from("no bound"), |wait| wait.to_string()),
+            Err(reason) => format!("no bound: {reason}"),
+        };
         let _ = writeln!(
             text,
-            "  {} {}, {} at {rate}: {}",
+            "  {} {}, {} at {}: {wait}",
             link.name,
             if link.forward { "forward" } else { "back" },
             link.queue,
-            wait.map_or_else(|| String::from("no bound"), |wait| wait.to_string()),
+            around.rate,
         );
     }
     Ok(())

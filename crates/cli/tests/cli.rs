@@ -107,6 +107,43 @@ fn explain_says_that_a_scenario_names_no_bottleneck() {
     std::fs::remove_dir_all(&place).expect("it was made here");
 }
 
+/// The bound is one of the link as it is: 100 packets of 1500 bytes, and the one being sent, at 10 Mbit/s.
+#[test]
+fn explain_counts_what_a_link_adds_to_packets() {
+    let place = folder("longestwait");
+    std::fs::write(place.join("pauses.trace"), "1\n2\n3000\n").expect("it can be written");
+    let constant = "rate = \"10 Mbit/s\"";
+    for (link, says) in [
+        (constant.to_owned(), "10 Mbit/s: 121.2 ms"),
+        // 101 times 1538 bytes; 101 times 1.2 + 1 ms; once 1.2 ms where they overlap, and 101 times 2.
+        (format!("{constant}\nframing = \"38 B\""), ": 124.2704 ms"),
+        (format!("{constant}\nprocessing = \"1 ms\""), ": 222.2 ms"),
+        (
+            format!("{constant}\nprocessing = \"2 ms\"\nprocessing_overlap = true"),
+            ": 203.2 ms",
+        ),
+        (
+            format!("{constant}\nbit_errors = 1e-5\narq = {{ retransmissions = 5, delay = \"2 ms\" }}"),
+            ": no bound: the link sends again what bit errors damage",
+        ),
+        (
+            String::from("rate = { trace = \"pauses.trace\" }"),
+            ": no bound: the rate follows a trace, which may pause",
+        ),
+    ] {
+        let text = format!(
+            "[network]\nkind = \"dumbbell\"\n[network.bottleneck]\n{link}\ndelay = \"1 ms\"\n\
+             queue = {{ kind = \"drop-tail\", limit = \"100 packets\" }}\n[[traffic]]\nkind = \"bulk\"\n[run]\nduration = \"1 s\"\n"
+        );
+        std::fs::write(place.join("line.toml"), text).expect("it can be written");
+        let output = fleetfoot(&["explain", "drop-tail", "--scenario", "line.toml"], &place);
+        let text = String::from_utf8_lossy(&output.stdout);
+        let trouble = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(says), "{says}\n{text}{trouble}");
+    }
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}
+
 #[test]
 fn equal_commands_give_equal_bytes_and_reuse_runs() {
     let place = folder("equal");

@@ -16,6 +16,7 @@ use crate::flow::{FlowId, FlowTable};
 use crate::packet::Packet;
 use crate::queue::{
     AnyQueue, Backlog, DropPoint, DropReason, LinkContext, QueueContext, QueueDiscipline, QueueEvent,
+    SendingTime,
 };
 use crate::time::{Duration, Instant};
 use crate::units::Rate;
@@ -77,6 +78,25 @@ impl LinkConfig {
             Duration::from_nanos(self.delay.as_nanos().saturating_add(self.processing.as_nanos()))
         } else {
             self.delay
+        }
+    }
+
+    /// How long it needs for packets.
+    ///
+    /// # Errors
+    /// Why there is no longest time for a packet.
+    pub fn sending_time(&self) -> Result<SendingTime, &'static str> {
+        match self.rate {
+            LinkRate::Constant(_) if self.impairments.arq.is_some() => {
+                Err("the link sends again what bit errors damage")
+            }
+            LinkRate::Constant(rate) => Ok(SendingTime {
+                rate,
+                framing: self.framing,
+                processing: self.processing,
+                overlap: self.overlap,
+            }),
+            LinkRate::Trace { .. } => Err("the rate follows a trace, which may pause"),
         }
     }
 

@@ -159,7 +159,7 @@ impl LinkSpec {
     }
 
     /// All but the queue.
-    pub(crate) fn config(&self) -> LinkConfig {
+    pub fn config(&self) -> LinkConfig {
         LinkConfig {
             rate: self.rate.clone(),
             delay: self.delay,

@@ -6,12 +6,11 @@
 //! it drops when the bytes that wait and those of the packet are the limit or more.
 
 use super::fifo::Fifo;
-use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
+use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, SendingTime};
 use crate::packet::Packet;
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
-use crate::units::Rate;
 
 /// A drop-tail queue.
 #[derive(Clone, Debug)]
@@ -74,7 +73,7 @@ impl QueueDiscipline for DropTail {
         DropPoint::Arrival
     }
 
-    fn longest_wait(&self, rate: Rate) -> Option<Duration> {
-        self.limit.longest_wait(self.mtu, rate)
+    fn longest_wait(&self, sending: &SendingTime) -> Option<Duration> {
+        self.limit.longest_wait(self.mtu, sending)
     }
 }

@@ -27,13 +27,14 @@
 use super::fifo::Fifo;
 use super::hash::HashKey;
 use super::{
-    Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind, work,
+    Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind,
+    SendingTime, plus, work,
 };
 use crate::packet::Packet;
 use crate::parameter;
 use crate::parameter::{Parameter, Value, Values};
 use crate::time::{Duration, Instant};
-use crate::units::{Bytes, Rate};
+use crate::units::Bytes;
 use alloc::string::String;
 use budget::Budget;
 use tally::{NONE, Tally};
@@ -125,15 +126,15 @@ impl FavourTail {
         }
     }
 
-    /// Longest time from the arrival of a normal packet to the end of its transmission on a link of `rate`, with `ahead`
-    /// bytes of normal packets before it, itself included. `None`: without a budget favoured packets can keep it waiting for
-    /// ever.
-    pub fn wait_bound(&self, ahead: Bytes, rate: Rate) -> Option<Duration> {
+    /// Longest time from the arrival of a normal packet to the end of its transmission, where the queue holds what its limit allows.
+    /// `None`: without a budget favoured packets can keep it waiting for ever.
+    fn wait_bound(&self, sending: &SendingTime) -> Option<Duration> {
         let budget = self.budget.as_ref()?;
-        let bytes = ahead.0.saturating_add(u64::from(self.mtu)) * WHOLE + budget.burst;
-        let bits = u128::from(bytes.div_ceil(WHOLE - budget.share)) * 8;
-        let nanos = (bits * 1_000_000_000).div_ceil(u128::from(rate.bps().max(1)));
-        Some(Duration::from_nanos(nanos.min(u128::from(u64::MAX)) as u64))
+        let normal = self.limit.bytes(self.mtu)?.0.saturating_add(u64::from(self.mtu));
+        // docs/design/favourtail.md#bound, in bytes. Those beyond the normal ones are of favoured packets.
+        let all = (normal.saturating_mul(WHOLE).saturating_add(budget.burst)).div_ceil(WHOLE - budget.share);
+        let favoured = sending.bytes(Bytes(all - normal));
+        Some(plus(self.limit.longest_wait(self.mtu, sending)?, favoured))
     }
 
     /// Tokens left in bytes, rounded down, and what they cannot exceed.
@@ -252,9 +253,8 @@ impl QueueDiscipline for FavourTail {
         Some(self.flows.memory() + hosts.map_or(0, budget::Hosts::memory))
     }
 
-    fn longest_wait(&self, rate: Rate) -> Option<Duration> {
-        let ahead = self.limit.bytes(self.mtu)?;
-        self.wait_bound(ahead, rate)
+    fn longest_wait(&self, sending: &SendingTime) -> Option<Duration> {
+        self.wait_bound(sending)
     }
 
     fn check(values: &Values) -> Result<(), String> {

@@ -101,10 +101,10 @@ pub trait QueueDiscipline {
         None
     }
 
-    /// Longest time from the arrival of a packet that is admitted to the end of its transmission on a link of `rate`, whatever
-    /// else arrives, if the discipline knows and there is such a time.
-    fn longest_wait(&self, rate: Rate) -> Option<Duration> {
-        let _ = rate;
+    /// Longest time from the arrival of a packet that is admitted to the end of its transmission on a link that needs `sending` for
+    /// packets, whatever else arrives, if the discipline knows and there is such a time.
+    fn longest_wait(&self, sending: &SendingTime) -> Option<Duration> {
+        let _ = sending;
         None
     }
 
@@ -347,11 +347,14 @@ impl Limit {
         }
     }
 
-    /// Time in which a link of `rate` sends what fills it and one packet of `mtu` bytes before that.
-    fn longest_wait(self, mtu: u32, rate: Rate) -> Option<Duration> {
-        let bits = u128::from(self.bytes(mtu)?.0 + u64::from(mtu)) * 8;
-        let nanos = (bits * 1_000_000_000).div_ceil(u128::from(rate.bps().max(1)));
-        Some(Duration::from_nanos(nanos.min(u128::from(u64::MAX)) as u64))
+    /// Time in which a link sends what fills it and one packet of `mtu` bytes before that.
+    fn longest_wait(self, mtu: u32, sending: &SendingTime) -> Option<Duration> {
+        let waiting = match self {
+            Limit::Packets(packets) => sending.packets(u64::from(packets), mtu),
+            Limit::Bytes(bytes) => sending.bytes(bytes),
+            Limit::Unlimited => return None,
+        };
+        Some(sending.last(waiting, mtu))
     }
 
     /// Whether `backlog` is within the limit.
@@ -363,6 +366,69 @@ impl Limit {
             Limit::Unlimited => true,
         }
     }
+}
+
+/// How long a link of a constant rate needs for packets, at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SendingTime {
+    /// Rate of the link, which carries `framing` beside each packet.
+    pub rate: Rate,
+    /// Bytes that the link adds to each packet at layer 3.
+    pub framing: u32,
+    /// Time per packet that the sending end needs before it serialises.
+    pub processing: Duration,
+    /// Whether a packet is processed while the one before is sent.
+    pub overlap: bool,
+}
+
+/// Fewest bytes of a packet at layer 3: headers of IPv4 and UDP, and no payload.
+const SMALLEST_PACKET: u64 = 28;
+
+impl SendingTime {
+    /// Of so many packets of `len` bytes, one behind the other.
+    fn packets(&self, packets: u64, len: u32) -> Duration {
+        self.of(packets, packets.saturating_mul(u64::from(len)))
+    }
+
+    /// Of so many bytes in packets of any size: the smaller, the more framing and processing.
+    fn bytes(&self, bytes: Bytes) -> Duration {
+        self.of(bytes.0.div_ceil(SMALLEST_PACKET), bytes.0)
+    }
+
+    /// Of what takes `before` and is sent behind a packet of `len` bytes that is being sent.
+    fn last(&self, before: Duration, len: u32) -> Duration {
+        let one = self.packets(1, len);
+        // Where both overlap a packet holds the sending end up for the longer time, but it arrives after both.
+        let both = match self.overlap {
+            true => self.processing.min(self.of_wire(1, u64::from(len))),
+            false => Duration::ZERO,
+        };
+        plus(plus(before, one), both)
+    }
+
+    fn of(&self, packets: u64, bytes: u64) -> Duration {
+        let (wire, processing) = (
+            self.of_wire(packets, bytes),
+            self.processing.saturating_mul(packets),
+        );
+        match self.overlap {
+            true => wire.max(processing),
+            false => plus(wire, processing),
+        }
+    }
+
+    fn of_wire(&self, packets: u64, bytes: u64) -> Duration {
+        let bits = (u128::from(bytes) + u128::from(packets) * u128::from(self.framing)) * 8;
+        let nanos = bits
+            .saturating_mul(1_000_000_000)
+            .div_ceil(u128::from(self.rate.bps().max(1)));
+        Duration::from_nanos(nanos.min(u128::from(u64::MAX)) as u64)
+    }
+}
+
+/// Their sum, or the longest time that there is.
+fn plus(one: Duration, other: Duration) -> Duration {
+    Duration::from_nanos(one.as_nanos().saturating_add(other.as_nanos()))
 }
 
 /// What a discipline learns of the link it stands in front of.
@@ -420,6 +486,6 @@ registry! {
         fn state_bytes(&self)() -> Option<usize>;
         fn most_probes(&self)() -> Option<u32>;
         fn places_of(&self)(flow: FlowKey, id: u16) -> Option<[u32; 2]>;
-        fn longest_wait(&self)(rate: Rate) -> Option<Duration>;
+        fn longest_wait(&self)(sending: &SendingTime) -> Option<Duration>;
     }
 }

@@ -6,9 +6,10 @@ use super::budget::Hosts;
 use super::*;
 use crate::flow::{FlowId, FlowKey, FlowTable, HostId};
 use crate::packet::{BufId, Flags, Segment};
-use crate::queue::{AnyQueue, DropTail};
+use crate::queue::{AnyQueue, DropTail, SendingTime};
 use crate::rng::Rng;
 use crate::seq::SeqNumber;
+use crate::units::Rate;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -322,20 +323,54 @@ fn the_bound_is_that_of_the_worked_example() {
     }
     let link = LinkContext { mtu: 500, ..LINK };
     let queue = AnyQueue::FavourTail(FavourTail::new(&all, &link));
-    assert_eq!(
-        queue.longest_wait(Rate(1_000_000)),
-        Some(Duration::from_millis(208))
-    );
-    assert_eq!(build(&[]).longest_wait(Rate(1_000_000)), None);
-    // The plain queue: 20 packets and the one being sent.
-    let mut all = Values::defaults(DropTail::PARAMETERS);
-    all.set("limit", Value::Limit(Limit::Packets(20)))
-        .expect("a limit");
-    let queue = DropTail::new(&all, &link);
-    assert_eq!(
-        queue.longest_wait(Rate(1_000_000)),
-        Some(Duration::from_millis(84))
-    );
+    let line = SendingTime {
+        rate: Rate(1_000_000),
+        framing: 0,
+        processing: Duration::ZERO,
+        overlap: false,
+    };
+    assert_eq!(queue.longest_wait(&line), Some(Duration::from_millis(208)));
+    assert_eq!(build(&[]).longest_wait(&line), None);
+    // With 14 bytes of framing: 21 normal packets of 514 bytes take 86.352 ms. Of the 26000 bytes 15500 are favoured, 554 packets
+    // of 28 bytes at the most: 23256 bytes on the wire, 186.048 ms.
+    let framed = SendingTime { framing: 14, ..line };
+    assert_eq!(queue.longest_wait(&framed), Some(Duration::from_micros(272_400)));
+}
+
+#[test]
+fn the_longest_wait_of_drop_tail_counts_framing_and_processing() {
+    let link = LinkContext { mtu: 500, ..LINK };
+    let wait = |limit: Limit, sending: SendingTime| {
+        let mut all = Values::defaults(DropTail::PARAMETERS);
+        all.set("limit", Value::Limit(limit)).expect("a limit");
+        let wait = DropTail::new(&all, &link).longest_wait(&sending);
+        wait.expect("there is one").as_micros()
+    };
+    let packets = Limit::Packets(20);
+    let bytes = Limit::Bytes(Bytes(2800));
+    let line = SendingTime {
+        rate: Rate(1_000_000),
+        framing: 0,
+        processing: Duration::ZERO,
+        overlap: false,
+    };
+    // 20 packets and the one being sent, of 500 bytes. 2800 bytes and one packet.
+    assert_eq!(wait(packets, line), 84_000);
+    assert_eq!(wait(bytes, line), 26_400);
+    // 21 times 14 bytes more. 2800 bytes may be 100 packets of 28 bytes: 101 times.
+    let framed = SendingTime { framing: 14, ..line };
+    assert_eq!(wait(packets, framed), 84_000 + 2_352);
+    assert_eq!(wait(bytes, framed), 26_400 + 11_312);
+    // 3 ms for each packet.
+    let processing = Duration::from_millis(3);
+    let processed = SendingTime { processing, ..line };
+    assert_eq!(wait(packets, processed), 84_000 + 63_000);
+    assert_eq!(wait(bytes, processed), 26_400 + 303_000);
+    // While others are sent: 4 ms are the longer time of a full packet, and 3 ms of one of 28 bytes; the last is processed and sent.
+    let overlap = true;
+    let at_once = SendingTime { overlap, ..processed };
+    assert_eq!(wait(packets, at_once), 84_000 + 3_000);
+    assert_eq!(wait(bytes, at_once), 300_000 + 4_000 + 3_000);
 }
 
 #[test]
