@@ -241,10 +241,7 @@ impl Ranked {
         let packet = self.pool.pop_tail(&mut here.packets)?;
         here.without_data -= u32::from(!packet.segment.is_data());
         let before = here.rank.value;
-        let value = match self.waiting(bucket) {
-            None => None,
-            Some(rest) => Some(value_of_rest(before, rest)),
-        };
+        let value = self.waiting(bucket).map(|rest| value_of_rest(before, rest));
         if value != Some(before) {
             self.buckets[bucket as usize].rank.value = value.unwrap_or(before);
             self.place(bucket);
