@@ -518,9 +518,9 @@ fn nothing_is_stuck_behind_windows_that_shrink() {
     for turn in 0..400_u64 {
         let mut config = match turn % 4 {
             0 => bare(),
-            1 => Config::profile(crate::tcp::Profile::Rfc),
-            2 => Config::profile(crate::tcp::Profile::Ns2Sack),
-            _ => Config::profile(crate::tcp::Profile::Linux),
+            1 => Config::profile(Profile::Rfc),
+            2 => Config::profile(Profile::Ns2Sack),
+            _ => Config::profile(Profile::Linux),
         };
         if turn % 8 == 7 {
             config.congestion_control = ["bbr", "bbr3"][(turn / 8 % 2) as usize];
