@@ -126,10 +126,10 @@ impl Connection {
         self.shared.fast.predicts(segment)
     }
 
-    /// Whether this end has sent no data and has none to send: then what it does is to take data and to acknowledge it.
+    /// Whether this end is established, has sent no data and has none to send: then what it does is to take data and to acknowledge it.
     #[inline(always)]
     pub fn only_receives(&self) -> bool {
-        self.sender.is_none()
+        self.sender.is_none() && self.state == State::Established
     }
 
     /// [`Connection::on_segment`] of a segment that the connection [`predicts`](Connection::predicts), or does not, in a run of

@@ -54,8 +54,14 @@ fn dumbbell(seed: u64) -> Spec {
                 _ => Limit::Unlimited,
             };
             let mut impairments = Impairments::default();
-            if impaired && forward {
-                impairments.loss = Loss::Random(Probability::from_f64(0.02));
+            if impaired {
+                // Data arrives while the handshake's answer is still sent again, where most of what goes back is lost.
+                let loss = if forward {
+                    0.02
+                } else {
+                    [0.0, 0.9][rng.below(2) as usize]
+                };
+                impairments.loss = Loss::Random(Probability::from_f64(loss));
             }
             links.push(LinkSpec {
                 name: name.clone(),
