@@ -228,7 +228,7 @@ mod linux {
             }
             Event::Aggregates { name } => {
                 let message = "frames longer than the MTU come in and are discarded: switch offloads off where they are sent, \
-                    ethtool -K IF gro off gso off tso off";
+                    ethtool -K IF gro off gso off tso off, or where this interface merges them (ethtool -k IF: rx-gro-hw)";
                 (
                     "warning",
                     "aggregates",
