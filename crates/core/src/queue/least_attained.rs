@@ -59,13 +59,13 @@ impl QueueDiscipline for LeastAttained {
             false => self.packets.value(bucket),
         };
         self.packets
-            .push(bucket, packet, value, context.drops, |sent, _| sent);
+            .push(bucket, packet, value, context.drops, |_, sent, _| sent);
     }
 
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         super::work::step();
-        self.packets.pop(now, |sent, packet, _| {
+        self.packets.pop(now, |_, sent, packet, _| {
             sent.saturating_add(u64::from(packet.segment.len()))
         })
     }

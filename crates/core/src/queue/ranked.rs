@@ -108,6 +108,11 @@ impl Ranked {
         self.key.flow(key, self.buckets.len() as u32)
     }
 
+    /// Buckets that there are.
+    pub(super) fn buckets(&self) -> usize {
+        self.buckets.len()
+    }
+
     #[inline]
     pub(super) fn total(&self) -> Backlog {
         self.pool.total()
@@ -141,8 +146,8 @@ impl Ranked {
     }
 
     /// Puts a packet behind those of its bucket, which has this value from now on; where more waits than the limit holds, the
-    /// buckets of the greatest values lose their last packets. `value_of_rest` says what a bucket has from then on, of its
-    /// value before and what is left in it.
+    /// buckets of the greatest values lose their last packets. `value_of_rest` says what a bucket has from then on, of its number,
+    /// its value before and what is left in it.
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -150,7 +155,7 @@ impl Ranked {
         packet: Packet,
         value: u64,
         drops: &mut Vec<(Packet, DropReason)>,
-        value_of_rest: impl Fn(u64, Waiting<'_>) -> u64,
+        value_of_rest: impl Fn(u32, u64, Waiting<'_>) -> u64,
     ) {
         let joins = self.is_empty(bucket);
         let here = &mut self.buckets[bucket as usize];
@@ -185,18 +190,18 @@ impl Ranked {
     }
 
     /// Takes the head of the bucket of the least value; `value` says what the bucket has from now on, behind all that are equal,
-    /// of its value before, the packet taken and what is left.
+    /// of its number, its value before, the packet taken and what is left.
     #[inline]
     pub(super) fn pop(
         &mut self,
         now: Instant,
-        value: impl FnOnce(u64, &Packet, Option<Waiting<'_>>) -> u64,
+        value: impl FnOnce(u32, u64, &Packet, Option<Waiting<'_>>) -> u64,
     ) -> Option<Packet> {
         let bucket = self.least.first()?;
         let here = &mut self.buckets[bucket as usize];
         let packet = self.pool.pop(&mut here.packets)?;
         here.without_data -= u32::from(!packet.segment.is_data());
-        let value = value(here.rank.value, &packet, self.waiting(bucket));
+        let value = value(bucket, here.rank.value, &packet, self.waiting(bucket));
         self.turn += 1;
         let here = &mut self.buckets[bucket as usize];
         here.seen = now;
@@ -230,7 +235,7 @@ impl Ranked {
     }
 
     /// Takes the tail of the bucket of the greatest rank, and says which bucket that was.
-    fn pop_worst(&mut self, value_of_rest: impl Fn(u64, Waiting<'_>) -> u64) -> Option<(u32, Packet)> {
+    fn pop_worst(&mut self, value_of_rest: impl Fn(u32, u64, Waiting<'_>) -> u64) -> Option<(u32, Packet)> {
         if !self.is_tracked {
             self.is_tracked = true;
             self.greatest.fill(self.least.members(), &mut self.buckets);
@@ -241,7 +246,9 @@ impl Ranked {
         let packet = self.pool.pop_tail(&mut here.packets)?;
         here.without_data -= u32::from(!packet.segment.is_data());
         let before = here.rank.value;
-        let value = self.waiting(bucket).map(|rest| value_of_rest(before, rest));
+        let value = self
+            .waiting(bucket)
+            .map(|rest| value_of_rest(bucket, before, rest));
         if value != Some(before) {
             self.buckets[bucket as usize].rank.value = value.unwrap_or(before);
             self.place(bucket);

@@ -13,21 +13,50 @@
 //! ([`crate::flow::FlowTable::set_stream`]): the sender's data ends where the application has said so far. Flows whose end nobody
 //! knows (endless ones, real packets) come last and take turns. Flows are hashed into buckets and those of one bucket
 //! share the rank, that of the packet that came last. A retransmission behind newer data gives its flow, while it is the last to wait,
-//! the rank of its own start. What an application writes counts from the next packet of its flow that comes or leaves. Steps per
-//! packet grow with the logarithm of the flows that wait.
+//! the rank of its own start. What an application writes counts from the next data of its bucket that comes: that an end of a stream moves is heard
+//! with packets only, so the order of what happens elsewhere in that moment is of no account. Steps per packet grow with the logarithm of the
+//! flows that wait.
 
 use super::ranked::{BUCKETS, LIMIT, Ranked, Waiting};
 use super::{Backlog, LinkContext, QueueContext, QueueDiscipline};
 use crate::flow::FlowTable;
 use crate::packet::Packet;
 use crate::parameter::{Parameter, Values};
+use crate::seq::SeqNumber;
 use crate::time::Instant;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// A queue that serves the flow with least to come.
 #[derive(Clone, Debug)]
 pub struct ShortestRemaining {
     /// By bytes to come.
     packets: Ranked,
+    /// By bucket.
+    heard: Vec<Heard>,
+}
+
+/// What the data that came last to a bucket said.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    seq: SeqNumber,
+    /// Bytes from there to the end of the stream; `u64::MAX`: nobody knows.
+    remaining: u64,
+}
+
+impl Heard {
+    /// Bytes that a flow has to come, of what waits of it; none while a packet without data waits.
+    #[inline]
+    fn of(self, waiting: Waiting<'_>) -> u64 {
+        if waiting.without_data > 0 {
+            return 0;
+        }
+        if self.remaining == u64::MAX {
+            return u64::MAX;
+        }
+        let earlier = self.seq.distance(waiting.last.segment.seq);
+        self.remaining.saturating_add_signed(i64::from(earlier))
+    }
 }
 
 impl ShortestRemaining {
@@ -36,8 +65,14 @@ impl ShortestRemaining {
 
     /// An empty queue.
     pub fn new(values: &Values, link: &LinkContext) -> ShortestRemaining {
+        let packets = Ranked::new(values, link);
+        let nothing = Heard {
+            seq: SeqNumber(0),
+            remaining: u64::MAX,
+        };
         ShortestRemaining {
-            packets: Ranked::new(values, link),
+            heard: vec![nothing; packets.buckets()],
+            packets,
         }
     }
 }
@@ -46,24 +81,31 @@ impl QueueDiscipline for ShortestRemaining {
     #[inline(never)]
     fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         super::work::step();
-        let flows = context.flows;
         let bucket = self.packets.bucket(&packet, context);
+        let has_data = packet.segment.is_data();
         let before = self.packets.waiting(bucket);
-        let without_data =
-            before.map_or(0, |waiting| waiting.without_data) + u32::from(!packet.segment.is_data());
+        let without_data = before.map_or(0, |waiting| waiting.without_data) + u32::from(!has_data);
+        if has_data {
+            self.heard[bucket as usize] = Heard {
+                seq: packet.segment.seq,
+                remaining: remaining(context.flows, &packet),
+            };
+        }
         let last = &packet;
-        let value = remaining(flows, Waiting { last, without_data });
+        let value = self.heard[bucket as usize].of(Waiting { last, without_data });
+        let heard = &self.heard;
         self.packets
-            .push(bucket, packet, value, context.drops, |_, rest| {
-                remaining(flows, rest)
+            .push(bucket, packet, value, context.drops, |bucket, _, rest| {
+                heard[bucket as usize].of(rest)
             });
     }
 
     #[inline(never)]
-    fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         super::work::step();
-        self.packets.pop(now, |_, _, rest| {
-            rest.map_or(0, |rest| remaining(context.flows, rest))
+        let heard = &self.heard;
+        self.packets.pop(now, |bucket, _, _, rest| {
+            rest.map_or(0, |rest| heard[bucket as usize].of(rest))
         })
     }
 
@@ -77,14 +119,11 @@ impl QueueDiscipline for ShortestRemaining {
     }
 }
 
-/// Bytes that a flow has to come, of what waits of it; none while a packet without data waits.
+/// Bytes from the start of data to the end of its stream.
 #[inline]
-fn remaining(flows: &FlowTable, waiting: Waiting<'_>) -> u64 {
-    if waiting.without_data > 0 {
-        return 0;
-    }
+fn remaining(flows: &FlowTable, packet: &Packet) -> u64 {
     flows
-        .stream(waiting.last.flow)
-        .and_then(|stream| stream.remaining(waiting.last.segment.seq))
+        .stream(packet.flow)
+        .and_then(|stream| stream.remaining(packet.segment.seq))
         .unwrap_or(u64::MAX)
 }

@@ -264,7 +264,7 @@ fn timers_and_drops_that_are_gathered_where_hosts_take_packets_ahead_change_noth
 #[test]
 fn one_calendar_for_many_links_changes_nothing() {
     let (mut dropped, mut delivered) = (0, 0);
-    for seed in 100..160 {
+    for seed in 100..180 {
         let output = outcome(&crowd(seed, true, 1));
         dropped += drops(&output);
         delivered += output.links[0].data_packets;

@@ -102,6 +102,7 @@ proptest! {
         let queue = ideal(ShortestRemaining::PARAMETERS, ShortestRemaining::new, limit);
         let mut bench = Bench::new(queue, streams(&ends), limit);
         let mut models = vec![Model::default(); 8];
+        let mut ends = vec![None; 8];
         let mut turn = 0;
         for (number, call) in calls.into_iter().enumerate() {
             let now = Instant::from_micros(number as u64);
@@ -123,6 +124,10 @@ proptest! {
                         model.turn = turn;
                     }
                     model.packets.push_back((number as u32, u64::from(len)));
+                    if len > 40 {
+                        // Where the stream ends is heard with data only.
+                        ends[flow as usize] = bench.flows.stream(FlowId(flow)).map(|stream| stream.end);
+                    }
                     Some(flow as usize)
                 }
                 StreamCall::Leaves => {
@@ -139,10 +144,9 @@ proptest! {
                 }
             };
             let rank = |models: &mut [Model], flow: usize| {
-                let stream = bench.flows.stream(FlowId(flow as u32));
-                let remaining = |&(number, len): &(u32, u64)| match stream {
+                let remaining = |&(number, len): &(u32, u64)| match ends[flow] {
                     _ if len == 40 => 0,
-                    Some(stream) => stream.end - u64::from(number),
+                    Some(end) => end - u64::from(number),
                     None => u64::MAX,
                 };
                 models[flow].value = models[flow].packets.iter().map(remaining).min().unwrap_or(0);
