@@ -73,12 +73,13 @@ impl Vegas {
         }
     }
 
-    /// The path may be another one by now (Linux: `tcp_vegas_init`).
+    /// The path may be another one by now (Linux: `tcp_vegas_init`). Nothing is out, so the next acknowledgment ends a round.
     fn forget(&mut self) {
         self.base = Duration::MAX;
         self.least = Duration::MAX;
         self.samples = 0;
-        self.restart = true;
+        self.round = Round::default();
+        self.restart = false;
     }
 
     fn begin_round(&mut self, ack: &Ack<'_>) {

@@ -502,6 +502,8 @@ pub(super) struct Vegas {
     beg_snd_nxt: u64,
     enable: bool,
     doing_vegas_now: bool,
+    /// SND.NXT where nothing is out.
+    snd_una: u64,
 }
 
 impl Vegas {
@@ -519,6 +521,7 @@ impl Vegas {
             beg_snd_nxt: 0,
             enable: false,
             doing_vegas_now: true,
+            snd_una: 0,
         }
     }
 
@@ -564,6 +567,7 @@ impl Vegas {
 
 impl Oracle for Vegas {
     fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
+        self.snd_una = ack.delivered_total.0;
         if let Some(rtt) = ack.rtt.map(|rtt| rtt.as_micros().max(1)) {
             self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
             self.round.push(rtt);
@@ -610,11 +614,12 @@ impl Oracle for Vegas {
         }
     }
 
-    /// `tcp_vegas_init`, for CA_EVENT_CWND_RESTART and, without a pause, CA_EVENT_TX_START.
+    /// `tcp_vegas_init`, for CA_EVENT_CWND_RESTART and, without a pause, CA_EVENT_TX_START: before the segment leaves.
     fn on_restart(&mut self, _now: f64, _idle: f64) {
         self.base_rtt = None;
         self.round.clear();
-        self.enable = true;
+        self.beg_snd_nxt = self.snd_una;
+        self.enable = false;
     }
 
     fn set_window(&mut self, window: Bytes, ssthresh: Bytes) {
