@@ -102,7 +102,7 @@ proptest! {
         let queue = ideal(ShortestRemaining::PARAMETERS, ShortestRemaining::new, limit);
         let mut bench = Bench::new(queue, streams(&ends), limit);
         let mut models = vec![Model::default(); 8];
-        let mut ends = vec![None; 8];
+        let mut ends = [None; 8];
         let mut turn = 0;
         for (number, call) in calls.into_iter().enumerate() {
             let now = Instant::from_micros(number as u64);
