@@ -5,6 +5,7 @@
 //!
 //! **Source.** Linux 6.18: `net/ipv4/tcp_cubic.c` for the curve, the estimate of NewReno and the events, `tcp_cong.c` for
 //! `tcp_cong_avoid_ai`, `tcp_input.c` for undo. Rules and constants only.
+//! Before Linux 4.3 a pause was time of the curve (`linux-4.2`: commit 30927520dbae, September 2015, whose release is from memory).
 //! **Deviations.** The clock of jiffies starts with the simulated clock, so its phase is not that of any kernel.
 //! **Parameters.** Those of `cubic`, in Linux's scales: `c` in 1/1024 per (100 ms)^3, `beta` in 1/1024. 250 jiffies a second.
 

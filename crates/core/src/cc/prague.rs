@@ -18,6 +18,8 @@
 //! A round begins when the last one's data is acknowledged; the average waits for the longer of a round and `rtt_virtual` from the
 //! start, in Linux only after `transition`. It moves before the marks of the same acknowledgment are
 //! answered. A burst is what the endpoint's pacing lets go, not a quarter of a millisecond.
+//! Where the window counts segments, what a reduction leaves of one is kept for the growth (Linux: `cwnd_cnt`). Pauses never lower the window,
+//! in any profile, since `tcp_prague` has a `cong_control`.
 //! **Parameters.** `gain` 1/16, `rtt_virtual` 25 ms, `transition` 500 rounds.
 
 use super::reno::of_reno;

@@ -7,7 +7,8 @@
 //! **Source.** Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", JSAC 13(8), 1995; parameters
 //! and the order of steps as in Linux (`tcp_vegas`).
 //! **Deviations.** Vegas' own retransmission rules are left out, as in Linux: recovery is the endpoint's. It judges while the window is in
-//! use and does nothing else otherwise (Linux judges then too), and while segments arrive out of order, too, where Linux is NewReno. Without three RTT samples in a round it is NewReno.
+//! use and does nothing else otherwise (Linux judges then too), and while segments arrive out of order, too, where Linux is NewReno. While a timeout
+//! is repaired it is NewReno, and a send that finds nothing outstanding forgets the smallest RTT, both as in Linux. Without three RTT samples in a round it is NewReno.
 //! **Parameters.** `alpha` 2, `beta` 4, `gamma` 1 segments (Linux; the paper has 1 to 3 for the first two).
 
 use super::delays::Round;
