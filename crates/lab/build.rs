@@ -1,5 +1,6 @@
 //! A fingerprint of everything that determines a run: the sources of the mechanisms, the simulator and this crate but for
 //! what evaluates runs and its reports, and the versions of the libraries. Kept runs carry it, so that none is reused after one of them changed.
+//! Those in real time carry one of the sources that play them, too.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -8,28 +9,41 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let mut files = Vec::new();
-    for folder in ["src", "../core/src", "../sim/src", "../../Cargo.lock"] {
-        let path = here.join(folder);
-        println!("cargo::rerun-if-changed={}", path.display());
-        collect(&path, &mut files);
-    }
+    let mut files = sources(&here, &["src", "../core/src", "../sim/src", "../../Cargo.lock"]);
     // What only evaluates or shows runs does not change them.
     for evaluates in ["experiment", "metrics", "report"] {
         let folder = here.join("src").join(evaluates);
         files.retain(|path| !path.starts_with(&folder));
     }
+    println!("cargo::rustc-env=FLEETFOOT_ENGINE={}", fingerprint(&here, files));
+    let live = sources(&here, &["../live/src"]);
+    println!("cargo::rustc-env=FLEETFOOT_LIVE={}", fingerprint(&here, live));
+    experiments(&here);
+}
+
+/// The files in these folders, of which a change runs this script again.
+fn sources(here: &Path, folders: &[&str]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for folder in folders {
+        let path = here.join(folder);
+        println!("cargo::rerun-if-changed={}", path.display());
+        collect(&path, &mut files);
+    }
+    files
+}
+
+/// A hash of the names and contents of files.
+fn fingerprint(here: &Path, mut files: Vec<PathBuf>) -> String {
     files.sort();
     let mut hasher = DefaultHasher::new();
     for path in &files {
-        let name = path.strip_prefix(&here).unwrap_or(path);
+        let name = path.strip_prefix(here).unwrap_or(path);
         let text = fs::read(path).unwrap_or_default();
         hasher.write(name.to_string_lossy().as_bytes());
         hasher.write_u64(text.len() as u64);
         hasher.write(&text);
     }
-    println!("cargo::rustc-env=FLEETFOOT_ENGINE={:016x}", hasher.finish());
-    experiments(&here);
+    format!("{:016x}", hasher.finish())
 }
 
 /// The table of experiments: path and text of every file below `experiments`, so that the program has them wherever it

@@ -81,7 +81,7 @@ def follow(program: Path, page: Path) -> str:
                         (folder / target).write_text(done.stdout)
                     printed = done.stdout
                     commands += 1
-            elif not language and printed is not None and not re.match(r"[a-z]+ ", body):
+            elif not language and printed is not None and not re.match(r"[a-z]+ |[A-Z]+=", body):
                 count, differences = compare(body, printed, f"{page}:{line}")
                 quoted += count
                 problems += differences

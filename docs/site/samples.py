@@ -65,7 +65,7 @@ def scenario(program: str, body: str) -> list[str]:
         (Path(name) / "12mbps.trace").write_text("1\n")
         file.write_text(body)
         done = subprocess.run(
-            [program, "sweep", str(file), "--set", "run.seed=1,2", "--dry-run", "--quiet"],
+            [program, "sweep", str(file), "--set", "run.duration=100 s,101 s", "--dry-run", "--quiet"],
             cwd=name,
             capture_output=True,
             text=True,

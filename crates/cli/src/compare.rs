@@ -128,7 +128,8 @@ pub(crate) fn described(
     with_settings(scenario(file.as_deref())?, settings)
 }
 
-fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Finished, Failure> {
+/// The comparison that is to be made of a file.
+fn task<'a>(arguments: &'a Arguments, file: Option<&'a Path>, common: &Common) -> Result<Task<'a>, Failure> {
     let choice = Choice {
         pairs: arguments.pairs,
         only: arguments.only.clone(),
@@ -137,12 +138,7 @@ fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Fi
         seeds: arguments.seeds,
         ..Choice::default()
     };
-    let extent = Extent {
-        budget: arguments.budget,
-        sensitivity: arguments.sensitivity,
-        ..Extent::default()
-    };
-    let task = Task {
+    Ok(Task {
         file,
         built_in: file.is_none(),
         scenario: described(&arguments.set, file, common)?,
@@ -151,7 +147,16 @@ fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Fi
         batch: &arguments.batch,
         out: arguments.out.as_deref(),
         search: None,
+    })
+}
+
+fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Finished, Failure> {
+    let extent = Extent {
+        budget: arguments.budget,
+        sensitivity: arguments.sensitivity,
+        ..Extent::default()
     };
+    let task = task(arguments, file, common)?;
     let started = Instant::now();
     let made = task.carried_out(common, |plan, step| study(plan, extent, &command(), step))?;
     Ok(Finished {
@@ -172,6 +177,16 @@ fn over_budget(budget: Option<Budget>, took: Duration) -> Option<String> {
             time.as_secs_f64()
         )
     })
+}
+
+/// The variants with queue mechanisms at the bottleneck: as many as there will be, for the forecast. Refused where nothing waits.
+fn expected(scenario: &Scenario, choice: &Choice, common: &Common) -> Result<Plan, Failure> {
+    let shown = format!("\"{}\"", plain(scenario.title()));
+    let plan = setting_up(common, &shown, || Plan::compare(scenario.clone(), choice))?;
+    match plan.waits() {
+        true => Ok(plan),
+        false => Err(Failure::usage(nothing_waits(&plain(scenario.title())))),
+    }
 }
 
 /// A comparison that is to be made, or a search.
@@ -206,12 +221,8 @@ impl Task<'_> {
             out,
             search,
         } = self;
-        // The variants with queue mechanisms at the bottleneck: as many as there will be, for the forecast.
         let shown = format!("\"{}\"", plain(scenario.title()));
-        let likely = setting_up(common, &shown, || Plan::compare(scenario.clone(), &likely))?;
-        if !likely.waits() {
-            return Err(Failure::usage(nothing_waits(&plain(scenario.title()))));
-        }
+        let likely = expected(&scenario, &likely, common)?;
         let mut targets = Targets::of(file, &scenario, batch.force);
         targets.of_batch(batch, out)?;
         let likely_runs = (likely.variants.len() * likely.seeds.len()) as u64;
@@ -318,18 +329,23 @@ fn several(arguments: &Arguments, files: &[PathBuf], common: &Common) -> Result<
             "--out takes the results of one file: leave it out, and each comparison gets a folder of its own",
         ));
     }
-    // Every file is read before the first run: a mistake in the last one is reported at once.
+    // Every file is read and planned before the first run: a mistake in the last one is reported at once.
     for file in files.iter().filter(|file| !is_capture(file)) {
-        described(&arguments.set, Some(file), common)?;
+        let Task { scenario, likely, .. } = task(arguments, Some(file), common)?;
+        expected(&scenario, &likely, common)?;
     }
-    let mut finished = Vec::new();
+    let (mut finished, mut failed) = (Vec::new(), None);
     for file in files {
-        let one = one(arguments, Some(file), common)?;
-        let stopped = one.interrupted;
-        finished.push(one);
-        if stopped {
+        match one(arguments, Some(file), common) {
+            Ok(one) => finished.push(one),
+            Err(failure) => failed = Some(failure),
+        }
+        if failed.is_some() || finished.last().is_some_and(|one| one.interrupted) {
             break;
         }
+    }
+    if finished.is_empty() {
+        return failed.map_or(Ok(()), Err);
     }
     let comparisons: Vec<&Comparison> = finished.iter().map(|one| &one.study.comparison).collect();
     if common.json {
@@ -337,13 +353,18 @@ fn several(arguments: &Arguments, files: &[PathBuf], common: &Common) -> Result<
             .iter()
             .map(|comparison| &comparison.document)
             .collect();
-        let text = serde_json::to_string_pretty(&serde_json::json!({ "comparisons": documents }))
-            .map_err(|error| Failure::other(error.to_string()))?;
+        let mut document = serde_json::json!({ "comparisons": documents });
+        if let Some(error) = failed.as_mut().and_then(Failure::take_document) {
+            document["error"] = error;
+        }
+        let text =
+            serde_json::to_string_pretty(&document).map_err(|error| Failure::other(error.to_string()))?;
         print(&format!("{text}\n"))?;
     } else {
         print(&crate::beside::networks(&comparisons, common.colored(), width()))?;
     }
-    finished.iter().try_for_each(|one| one.close(common))
+    finished.iter().try_for_each(|one| one.close(common))?;
+    failed.map_or(Ok(()), Err)
 }
 
 #[cfg(test)]

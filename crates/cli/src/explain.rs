@@ -9,6 +9,7 @@ use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_lab::compare::shown;
+use fleetfoot_lab::compare::words::column;
 use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::explain;
@@ -82,6 +83,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             // Said.
         } else if path_of_files(&mut text, name) {
             // A path as `--set` takes it.
+        } else if let Some(words) = column(name) {
+            let _ = writeln!(text, "{}", wrapped(words, width(), ""));
         } else {
             return Err(unknown(name));
         }

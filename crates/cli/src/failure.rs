@@ -61,6 +61,19 @@ impl Failure {
         &self.message
     }
 
+    fn document(&self) -> serde_json::Value {
+        let message = escaped(self.message.trim_end());
+        let message = message.strip_prefix("error: ").unwrap_or(&message);
+        serde_json::json!({ "code": self.code, "message": message })
+    }
+
+    /// What a document that is printed anyway says of it; it is then reported. `None`: there is nothing to say.
+    pub(crate) fn take_document(&mut self) -> Option<serde_json::Value> {
+        let document = (!self.message.is_empty()).then(|| self.document());
+        self.message.clear();
+        document
+    }
+
     /// Reports it to the user, as a JSON document on stdout if `json`.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if !self.message.is_empty() {
@@ -68,8 +81,7 @@ impl Failure {
             let message = message.as_str();
             // A closed stream at this point leaves nobody to report to.
             if json {
-                let message = message.strip_prefix("error: ").unwrap_or(message);
-                let document = serde_json::json!({ "error": { "code": self.code, "message": message } });
+                let document = serde_json::json!({ "error": self.document() });
                 let mut stdout = std::io::stdout();
                 let printed = writeln!(stdout, "{document}").and_then(|()| stdout.flush());
                 if printed.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {

@@ -153,6 +153,18 @@ fn told(mut error: clap::Error) -> String {
     let arguments: Vec<String> = std::env::args_os()
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(word) = arguments
+            .iter()
+            .skip(1)
+            .find(|word| CHECKS.contains(&word.as_str()))
+    {
+        let text = error.render().to_string();
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        return format!(
+            "{first}\n\n  tip: there is no `{word}`: every verb that takes a scenario checks it first, `fleetfoot run FILE` runs it once\n{rest}"
+        );
+    }
     let runs = |verb: &clap::Command| verb.get_positionals().any(clap::Arg::is_last_set);
     let command = Arguments::command();
     let verb = arguments.iter().find_map(|name| command.find_subcommand(name));
@@ -170,6 +182,9 @@ fn told(mut error: clap::Error) -> String {
         "{first}\n\n  tip: if a command begins before it, write `--` before the command: fleetfoot {name} [OPTIONS] -- COMMAND\n{rest}"
     )
 }
+
+/// Words with which users ask for a file to be checked.
+const CHECKS: [&str; 4] = ["check", "validate", "lint", "verify"];
 
 fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
     let common = &arguments.common;

@@ -123,6 +123,10 @@ pub(crate) fn write(
     }
     align(&mut table, 4..9);
     fit(&mut table, width, &[2, 8, 6, 3]);
+    if rows.is_empty() {
+        line(text, "\nNo packet waited anywhere.");
+        return;
+    }
     let _ = writeln!(text, "\n{table}");
     if rows.iter().any(|row| row.links.len() > 1) {
         let note = "Of several links in a row: the largest use and delays, all drops and marks.";

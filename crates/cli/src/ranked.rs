@@ -5,7 +5,7 @@ use crate::table::line;
 use comfy_table::{Cell, CellAlignment, Color};
 use fleetfoot_lab::compare::words::{self, Remark, Row};
 use fleetfoot_lab::metrics::GroupMetric;
-use fleetfoot_lab::result::{Comparison, Document, Variant};
+use fleetfoot_lab::result::{Comparison, Document, Variant, Versus};
 use std::collections::BTreeMap;
 
 /// The whole text.
@@ -69,7 +69,7 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool, width: usize) -
 }
 
 /// A heading and lines under it; nothing without lines.
-fn list(text: &mut String, heading: &str, lines: &[String], width: usize) {
+pub(crate) fn list(text: &mut String, heading: &str, lines: &[String], width: usize) {
     if !lines.is_empty() {
         line(text, &format!("\n{heading}"));
     }
@@ -87,7 +87,11 @@ fn how(text: &mut String, document: &Document, width: usize) {
             .iter()
             .find(|variant| variant.name == recommended.variant)
     });
-    for instruction in variant.map_or(&[][..], |variant| &variant.instructions) {
+    let instructions = variant.map_or(&[][..], |variant| &variant.instructions);
+    if let Some(first) = words::not_advised(document).filter(|_| !instructions.is_empty()) {
+        line(text, &format!("\n{}", wrapped(&first, width, "")));
+    }
+    for instruction in instructions {
         let heading = words::to_turn_on(instruction);
         line(text, &format!("\n{}", wrapped(&heading, width, "")));
         for command in &instruction.commands {
@@ -140,15 +144,15 @@ fn table(
             },
             right(cells.harm),
             right(cells.goodput),
-            right(cells.worst_p99),
+            right(cells.worst_tail),
             Cell::new(cells.significant),
-            Cell::new(sparkline(baseline, row.variant)),
+            Cell::new(sparkline(baseline, row.versus)),
         ];
         filled.extend(rounds.map(|group| right(round(row.variant, group))));
         table.add_row(filled);
     }
-    // Where there is no room: sparklines, significance, goodput and p99 go, in this order.
-    let hidden = fit(&mut table, width, &[BY_SIZE, SIGNIFICANT, GOODPUT, P99]);
+    // Where there is no room: sparklines, significance, goodput and tail go, in this order.
+    let hidden = fit(&mut table, width, &[BY_SIZE, SIGNIFICANT, GOODPUT, TAIL]);
     (format!("{table}\n"), hidden)
 }
 
@@ -166,22 +170,16 @@ fn round(variant: &Variant, group: &str) -> String {
     round.map_or_else(|| String::from("-"), |round| words::seconds(round.mean))
 }
 
-/// Share saved per class of size of the latency-sensitive groups, small to large.
-fn sparkline(baseline: &Variant, variant: &Variant) -> String {
+/// Share saved per class of size of the latency-sensitive groups, small to large, over the seeds that the variant and the baseline both finished.
+fn sparkline(baseline: &Variant, versus: &Versus) -> String {
     const BARS: [char; 9] = ['_', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let mut classes: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
-    for (before, after) in baseline
-        .groups
-        .iter()
-        .zip(&variant.groups)
-        .filter(|(group, _)| group.latency_sensitive)
-    {
-        for (old, new) in before.by_size.iter().zip(&after.by_size) {
-            if let (Some(old_fct), Some(new_fct)) = (&old.fct_s, &new.fct_s) {
-                let entry = classes.entry(old.from_bytes).or_default();
-                entry.0 += old_fct.mean * old_fct.n as f64;
-                entry.1 += new_fct.mean * old_fct.n as f64;
-            }
+    let groups = baseline.groups.iter().zip(&versus.groups);
+    for (_, versus) in groups.filter(|(group, _)| group.latency_sensitive) {
+        for class in &versus.by_size {
+            let entry = classes.entry(class.from_bytes).or_default();
+            entry.0 += class.baseline_mean_s * class.baseline_n as f64;
+            entry.1 += class.mean_s * class.baseline_n as f64;
         }
     }
     classes
@@ -195,7 +193,7 @@ fn sparkline(baseline: &Variant, variant: &Variant) -> String {
 
 /// Columns that go where there is no room.
 const GOODPUT: usize = 5;
-const P99: usize = 6;
+const TAIL: usize = 6;
 const SIGNIFICANT: usize = 7;
 const BY_SIZE: usize = 8;
 

@@ -83,7 +83,7 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// A link that nobody feels, to be changed by flags.
+/// A link that nobody feels, to be changed by flags. Its limit is that of the discipline, whichever it is.
 const PLAIN: &str = r#"
 title = "fleetfoot shell"
 [network]
@@ -94,7 +94,7 @@ delay = "0 ms"
 [network.bottleneck]
 rate = "100 Gbit/s"
 delay = "0 ms"
-queue = { kind = "drop-tail", limit = "1000 packets" }
+queue = { kind = "drop-tail" }
 "#;
 
 /// What a scenario must have beside its network.

@@ -13,8 +13,8 @@ use clap::{Args, ValueEnum};
 use fleetfoot_lab::folder::Folder;
 use fleetfoot_lab::run::{Progress, fits, pilot, simulate_with_progress};
 use fleetfoot_lab::sweep::{
-    Axis, JOURNAL, Journal, Sampling, Shown, Step, Sweep, Swept, Until, Wanted, document, execute as run_all,
-    written,
+    Axis, JOURNAL, Journal, Sampling, Shown, State, Step, Sweep, Swept, Until, Wanted, document,
+    execute as run_all, written,
 };
 use fleetfoot_sim::spec::Spec;
 use std::path::{Path, PathBuf};
@@ -284,6 +284,23 @@ fn cpu_s() -> f64 {
     0.0
 }
 
+/// How many points did not become as narrow as `--until` wants.
+fn too_wide(swept: &Swept, sweep: &Sweep) -> Option<String> {
+    let until = sweep.until.as_ref()?;
+    let wide = swept
+        .points
+        .iter()
+        .filter(|point| point.state == State::Wide)
+        .count();
+    (wide > 0).then(|| {
+        format!(
+            "--until {until} was not met at {wide} of {} with all {}: --seeds gives them more",
+            counted(swept.points.len() as u64, "point"),
+            counted(sweep.seeds.len() as u64, "seed")
+        )
+    })
+}
+
 /// What was run, where it is, and how the program ends.
 fn close(
     swept: &Swept,
@@ -319,6 +336,9 @@ fn close(
     if swept.interrupted {
         common.say("Interrupted: the same command, without --fresh, goes on where this one stopped.");
         return Err(Failure::interrupted());
+    }
+    if let Some(wide) = too_wide(swept, sweep) {
+        common.say(&wide);
     }
     let failed = swept.failures();
     let count = failed.clone().count();

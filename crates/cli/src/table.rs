@@ -1,7 +1,7 @@
 //! A single run as text.
 
 use crate::layout::{align, fit, new_table, wrapped};
-use fleetfoot_lab::compare::early;
+use crate::ranked::list;
 use fleetfoot_lab::compare::words::{felt, rate, seconds};
 use fleetfoot_lab::result::{Comparison, Group, Summary};
 use fleetfoot_sim::spec::{Facts, TrafficKind};
@@ -54,6 +54,19 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
     align(&mut groups, 1..10);
     fit(&mut groups, width, &[6, 4, 9, 8]);
     let _ = writeln!(text, "\n{groups}");
+    let probes: Vec<String> = variant
+        .groups
+        .iter()
+        .filter(|group| group.counters.get("probes") > Some(0))
+        .map(|group| format!("{} of {}", group.counters.text("probes"), group.name))
+        .collect();
+    if !probes.is_empty() {
+        let sent = format!(
+            "tail loss probes (sent before an RTO, where the last of what was sent is not acknowledged): {}",
+            probes.join(", ")
+        );
+        line(&mut text, &wrapped(&sent, width, "  "));
+    }
     for group in &variant.groups {
         if let Some(felt) = felt(group) {
             line(
@@ -63,9 +76,7 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
         }
     }
 
-    let measured_s = comparison.duration_s - comparison.warmup_s;
-    let early = early(variant, &comparison.bottleneck, measured_s);
-    for meaning in goodput(&variant.groups).into_iter().chain(early) {
+    if let Some(meaning) = goodput(&variant.groups) {
         line(&mut text, &wrapped(&meaning, width, "  "));
     }
 
@@ -117,7 +128,10 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
             ),
         );
     }
-    line(&mut text, &format!("\n{}", wrapped(&document.answer, width, "")));
+    list(&mut text, "Notes:", &document.notes, width);
+    if !document.answer.is_empty() {
+        line(&mut text, &format!("\n{}", wrapped(&document.answer, width, "")));
+    }
     text
 }
 
@@ -188,6 +202,7 @@ mod tests {
             flows: 1,
             completed: 1,
             censored: 0,
+            undelivered: 0,
             fct_s: None,
             acked_s: None,
             delivery_latency_s: None,

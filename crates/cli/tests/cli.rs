@@ -214,6 +214,76 @@ fn json_is_one_document_also_for_a_failure() {
     std::fs::remove_dir_all(&place).expect("it was made here");
 }
 
+/// Scenarios of which the first two can be compared and in the third nothing waits.
+fn three(place: &Path) {
+    let small = std::fs::read_to_string(SMALL).expect("it is here");
+    let bulk = "title = \"only bulk\"\n[network]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10 Mbit/s\", delay = \"6 ms\" }\n[[traffic]]\n\
+                name = \"upload\"\nkind = \"bulk\"\n[run]\nduration = \"2 s\"\n";
+    let titled = |title: &str| {
+        let lines = small.lines().filter(|line| !line.starts_with("title"));
+        format!("title = \"{title}\"\n{}\n", lines.collect::<Vec<_>>().join("\n"))
+    };
+    for (name, text) in [
+        ("a.toml", titled("a")),
+        ("b.toml", titled("b")),
+        ("bulk.toml", bulk.to_owned()),
+    ] {
+        std::fs::write(place.join(name), text).expect("the temporary folder can be written");
+    }
+}
+
+#[test]
+fn of_several_comparisons_a_later_one_that_cannot_be_made_loses_none() {
+    let place = folder("several");
+    three(&place);
+    let compare = |files: &[&str], json: bool| {
+        let flags = ["--only", "codel", "--seeds", "2", "--budget", "0"];
+        let arguments = std::iter::once("compare")
+            .chain(files.iter().copied())
+            .chain(flags);
+        let arguments: Vec<&str> = arguments.chain(json.then_some("--json")).collect();
+        let output = fleetfoot(&arguments, &place);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    // What can be known before the first run is said before it.
+    let (code, shown, talk) = compare(&["a.toml", "bulk.toml"], false);
+    assert!(
+        code == Some(2) && shown.is_empty() && talk.contains("nothing here waits"),
+        "{talk}"
+    );
+    assert!(!place.join("fleetfoot-out").exists(), "{talk}");
+    // The folder of b is of something else.
+    let (code, _, talk) = compare(&["b.toml"], false);
+    assert_eq!(code, Some(0), "{talk}");
+    let folders = std::fs::read_dir(place.join("fleetfoot-out")).expect("it was written");
+    for folder in folders.flatten() {
+        std::fs::write(folder.path().join("plan"), "another\n").expect("it can be written");
+    }
+    let (code, shown, talk) = compare(&["a.toml", "b.toml"], false);
+    assert!(code == Some(2) && talk.contains("holds something else"), "{talk}");
+    assert!(
+        shown.contains("1: a") && shown.contains("codel") && !shown.contains("2: b"),
+        "{shown}"
+    );
+    assert!(talk.contains("report.html"), "{talk}");
+    let (code, shown, _) = compare(&["a.toml", "b.toml"], true);
+    let document: serde_json::Value = serde_json::from_str(&shown).expect("one document");
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        document["comparisons"].as_array().map(Vec::len),
+        Some(1),
+        "{document}"
+    );
+    assert_eq!(document["comparisons"][0]["scenario"], "a");
+    let said = document["error"]["message"].as_str();
+    assert!(
+        said.is_some_and(|said| said.contains("holds something else")),
+        "{document}"
+    );
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}
+
 #[test]
 fn an_unwritable_folder_is_refused_before_anything_runs() {
     let place = folder("unwritable");

@@ -161,8 +161,32 @@ fn without_a_file_the_delay_of_the_flags_is_all_of_it() {
     let output = shell(&["--delay", "10ms"], "true");
     let errors = String::from_utf8_lossy(&output.stderr);
     for way in ["down", "up"] {
-        let line = format!("{way}: 100 Gbit/s, 10 ms one way, ");
+        let line = format!("{way}: 100 Gbit/s, 10 ms one way, drop-tail, limit 1000 packets");
         assert!(errors.contains(&line), "{errors}");
+    }
+}
+
+#[test]
+fn without_a_file_the_limit_is_that_of_the_queue_and_loss_and_jitter_are_said() {
+    if skips() {
+        return;
+    }
+    for (queue, limit) in [
+        ("fq-codel", "limit 10240 packets"),
+        ("sfq", "limit 127 packets"),
+        ("cake", "limit automatic"),
+    ] {
+        let flags = [
+            "--delay", "10ms", "--queue", queue, "--loss", "1%", "--jitter", "5ms",
+        ];
+        let output = shell(&flags, "true");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        for way in ["down", "up"] {
+            let line = format!(
+                "{way}: 100 Gbit/s, 10 ms one way, up to 5.0 ms of jitter, 1 % lost, {queue}, {limit}"
+            );
+            assert!(errors.contains(&line), "{line}: {errors}");
+        }
     }
 }
 

@@ -135,6 +135,24 @@ fn killed_ten_times_it_ends_in_the_same_data_set() {
 }
 
 #[test]
+fn a_width_that_was_not_reached_is_said() {
+    let folder = Folder::new("wide");
+    let with = |width: &'static str| {
+        let until = ["--until", width, "--seeds", "4", "--out", width];
+        folder.run(&[&["line.toml", AXES[0], AXES[1]][..], &until[..]].concat())
+    };
+    let (code, told, talk) = with("pages.fct_mean_s=0.0001%");
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(told.starts_with("Best fct_mean (ms) of pages: "), "{told}");
+    assert!(
+        talk.contains("--until pages.fct_mean_s=0.0001% was not met at 3 of 3 points with all 4 seeds"),
+        "{talk}"
+    );
+    let (code, _, talk) = with("pages.fct_mean_s=1000");
+    assert!(code == Some(0) && !talk.contains("was not met"), "{talk}");
+}
+
+#[test]
 fn a_dry_run_writes_nothing() {
     let folder = Folder::new("dry");
     let (code, told, talk) = folder.run(&["line.toml", AXES[0], AXES[1], "--dry-run"]);

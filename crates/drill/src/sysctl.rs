@@ -186,6 +186,7 @@ fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Option<()> {
             };
         }
         "tcp_base_mss" => tcp.path.base_mss = u32::try_from(number()?).ok()?,
+        "tcp_thin_linear_timeouts" => tcp.thin_linear = flag()?,
         "tcp_syn_linear_timeouts" => tcp.patience.syn_linear_timeouts = count()?,
         other if WITHOUT_EFFECT.contains(&other) => {
             parse(value)?;
@@ -265,6 +266,19 @@ mod tests {
         assert!(!config.tcp.ecn_fallback);
         assert_eq!(sysctl(&mut config, "net.ipv4.tcp_ecn_fallback", "1"), Ok(()));
         assert!(config.tcp.ecn_fallback);
+    }
+
+    #[test]
+    fn thin_streams_are_asked_for_as_in_linux() {
+        let mut config = StackConfig::new(vec![], Config::profile(Profile::Linux));
+        assert!(!config.tcp.thin_linear);
+        for (value, on) in [("1", true), ("0", false)] {
+            assert_eq!(
+                sysctl(&mut config, "net.ipv4.tcp_thin_linear_timeouts", value),
+                Ok(())
+            );
+            assert_eq!(config.tcp.thin_linear, on);
+        }
     }
 
     #[test]

@@ -63,7 +63,9 @@ fn our_tcp_passes_our_scripts() {
 fn the_kernel_passes_our_scripts() {
     let (alone, mut items): (Vec<_>, Vec<_>) = scripts().into_iter().partition(is_ours_alone);
     assert!(alone.len() >= 27 && items.len() >= 98);
-    // Played again is only what the runner itself was late with: a busy machine wakes late.
+    // Played again is what failed: on a busy machine the runner wakes late, which it measures, and so do the kernel's own
+    // timers, which nothing measures. What fails twice with the runner on time is wrong; what is late three times shows nothing.
+    let mut failed_on_time = Vec::new();
     for round in 1..=3 {
         let outcomes = match play(&items, Stack::Linux) {
             Ok(outcomes) => outcomes,
@@ -72,18 +74,26 @@ fn the_kernel_passes_our_scripts() {
                 return;
             }
         };
-        let (late, wrong): (Vec<_>, Vec<_>) = outcomes
+        let failed: Vec<_> = outcomes
             .iter()
             .filter(|outcome| outcome.played.verdict != Verdict::Pass)
-            .partition(|outcome| outcome.played.lateness > LATE);
-        let wrong: Vec<_> = wrong.into_iter().map(describe).collect();
-        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-        if late.is_empty() {
+            .collect();
+        if failed.is_empty() {
             println!("the kernel passes, in round {round}");
             return;
         }
-        let lines: Vec<_> = late.iter().map(|outcome| describe(outcome)).collect();
-        assert!(round < 3, "late three times:\n{}", lines.join("\n"));
-        items = late.iter().map(|outcome| outcome.item.clone()).collect();
+        let lines = failed
+            .iter()
+            .map(|outcome| describe(outcome))
+            .collect::<Vec<_>>()
+            .join("\n");
+        println!("round {round}:\n{lines}");
+        let on_time = failed.iter().filter(|outcome| outcome.played.lateness <= LATE);
+        for file in on_time.map(|outcome| outcome.item.file.clone()) {
+            assert!(!failed_on_time.contains(&file), "fails twice:\n{lines}");
+            failed_on_time.push(file);
+        }
+        assert!(round < 3, "late three times:\n{lines}");
+        items = failed.iter().map(|outcome| outcome.item.clone()).collect();
     }
 }

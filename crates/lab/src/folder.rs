@@ -2,7 +2,7 @@
 
 use crate::report;
 use crate::result::Comparison;
-use crate::run::{Store, write_atomically};
+use crate::run::{MAKING, Store, remove_leftovers, write_atomically};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +61,7 @@ impl Folder {
         };
         made.and_then(|()| write_atomically(&mark, format!("{hash}\n").as_bytes()))
             .map_err(|error| not_written(&path, &error))?;
+        remove_leftovers(&path);
         Ok(path)
     }
 
@@ -94,7 +95,7 @@ impl Folder {
         ];
         self.write_texts(&texts)?;
         // Tables and report are made beside their places and moved there.
-        let making = self.path.join(format!(".making-{}", std::process::id()));
+        let making = self.path.join(format!("{MAKING}{}", std::process::id()));
         let made = fs::create_dir_all(&making).and_then(|()| make(&making, comparison));
         let moved = made.and_then(|()| {
             for entry in fs::read_dir(&making)? {
@@ -157,8 +158,10 @@ pub const WRITTEN: &[&str] = &[
     "report.html",
     "runs.csv",
     "samples.csv",
+    "links.csv",
     "runs.parquet",
     "samples.parquet",
+    "links.parquet",
 ];
 
 /// A title as a folder name.
@@ -176,5 +179,60 @@ fn slug(title: &str) -> String {
         String::from("scenario")
     } else {
         slug.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Folder, WRITTEN};
+    use crate::compare::{Choice, Plan, build};
+    use crate::run::{Options, execute};
+    use crate::sweep::{Axis, JOURNAL, Journal, Points, Sampling, Shown, Sweep, execute as swept, written};
+    use crate::testing::{engine, folder, scenario};
+    use std::path::Path;
+    use std::sync::atomic::AtomicBool;
+
+    /// Files of a folder that are not in the list.
+    fn unknown(path: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(path).expect("it was written").flatten();
+        let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+        let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        let mut unknown: Vec<String> = names.filter(|name| !WRITTEN.contains(&name.as_str())).collect();
+        unknown.sort();
+        unknown
+    }
+
+    /// What a run reads is compared with the list before anything runs, so the list has to have everything.
+    #[test]
+    fn every_file_that_is_written_into_a_folder_is_in_the_list() {
+        let (compared, at_points) = (folder("written-compare"), folder("written-sweep"));
+        let stop = AtomicBool::new(false);
+        let plan = Plan::compare(scenario(), &Choice::default()).expect("it resolves");
+        let batch = execute(
+            &plan.jobs(),
+            &plan.seeds,
+            &Options::default(),
+            &stop,
+            &engine,
+            &|_| (),
+        );
+        let comparison = build(&plan, &batch.expect("it runs"), "fleetfoot compare test.toml");
+        let into = Folder::open(Some(&compared), "test", &plan.hash(), false).expect("it can be made");
+        into.write(&comparison).expect("it can be written");
+        assert_eq!(unknown(&compared), [""; 0]);
+
+        let hash = plan.hash();
+        let place = Folder::claim(Some(&at_points), "test", &hash, false).expect("it can be made");
+        let axes = vec![Axis::list("tcp.initial_window=10,20").expect("a list")];
+        let points = Points::new(axes, Sampling::Grid, 1).expect("they are right");
+        let sweep = Sweep::new(scenario(), points, Choice::default(), None).expect("it fits");
+        let journal = Journal::open(&place.join(JOURNAL), false, false).expect("it is a journal");
+        let mut found = swept(&sweep, &journal, 1, &stop, &engine, &|_| ()).expect("it runs");
+        let command = "fleetfoot sweep test.toml";
+        written(&place, &sweep, &mut found, &journal, &Shown::default(), command).expect("it can be written");
+        assert_eq!(unknown(&at_points), [""; 0]);
+        for path in [compared, at_points] {
+            std::fs::remove_dir_all(path).expect("it was made here");
+        }
     }
 }

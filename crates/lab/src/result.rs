@@ -7,6 +7,7 @@
 mod packed;
 mod place;
 mod trace;
+mod versus;
 
 use crate::metrics::GroupMetric;
 use crate::metrics::counters::Counters;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 pub use trace::{FlowTrace, SendPoint, StatePoint};
+pub use versus::{GroupVersus, Ratio, SizeVersus, Tail, TailRatio, Versus};
 
 /// Version of the document: the first number changes when something is renamed or removed.
 pub const SCHEMA: &str = "1.3";
@@ -187,11 +189,14 @@ pub struct Group {
     pub completed: u64,
     /// Those that should have completed and did not.
     pub censored: u64,
+    /// Application writes within [warmup, duration) that had not arrived when the run ended, over all runs.
+    #[serde(default)]
+    pub undelivered: u64,
     /// Flow completion time: first SYN sent to last payload byte received.
     pub fct_s: Option<Summary>,
-    /// First SYN sent to last payload byte acknowledged.
+    /// First SYN sent to last payload byte acknowledged, of kinds of which that is noted; a flow that did not complete enters with its age.
     pub acked_s: Option<Summary>,
-    /// From `write` to in-order arrival, per application write.
+    /// From `write` to in-order arrival, per application write; one that had not arrived enters as a flow that did not complete.
     pub delivery_latency_s: Option<Summary>,
     /// From first transmission to acknowledgment: mean per flow.
     pub ack_latency_s: Option<Summary>,
@@ -289,69 +294,6 @@ pub struct Drops {
     pub other: u64,
 }
 
-/// A variant against the baseline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Versus {
-    /// Name of the baseline.
-    pub baseline: String,
-    /// Position in the table, from 1. Within a tier it is no ranking.
-    pub rank: u64,
-    /// Among the significant wins: 1 for those that are equal to the best within error, then 2...; `null` for all others.
-    #[serde(default)]
-    pub tier: Option<u64>,
-    /// 1 - geometric mean of `fct_mean_ratio` over the latency-sensitive groups; `null` without such a group.
-    pub win: Option<f64>,
-    /// 95 % interval of `win`; `null` with fewer than two seeds.
-    #[serde(default)]
-    pub win_ci95: Option<[f64; 2]>,
-    /// 1 - smallest `goodput_ratio` of the groups that do not wait and of streams of datagrams; `null` without such a group.
-    pub cost: Option<f64>,
-    /// Largest harm of any group, with the interval of that group: 0 nobody loses what was rightfully theirs, 1 somebody loses all of it
-    /// (docs/trust.md, Harm).
-    #[serde(default)]
-    pub harm: Option<Ratio>,
-    /// Whether no other variant saves as much time for less harm.
-    #[serde(default)]
-    pub pareto: bool,
-    /// Largest worsening of a p99 over all groups, as a share (0.1: ten percent longer); `null` without FCTs.
-    pub worst_p99: Option<f64>,
-    /// Whether `win` differs from zero, Holm-corrected over the table, and if it is positive no more flows were censored and no more than 3 % more is lost of
-    /// datagrams or pings that are waited for.
-    pub significant: bool,
-    /// The places whose queue it changes, in the user's words.
-    #[serde(default)]
-    pub places: Vec<String>,
-    /// The senders it changes; `null` if none.
-    #[serde(default)]
-    pub senders: Option<Senders>,
-    /// Name of the variant of which it is some places or one side only; `null` for all others.
-    #[serde(default)]
-    pub part_of: Option<String>,
-    /// What must be known of this row: that it changed no queue that stands, that it never acted.
-    #[serde(default)]
-    pub remarks: Vec<String>,
-    /// Ratios per group.
-    pub groups: Vec<GroupVersus>,
-}
-
-/// Ratios of one group, variant over baseline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GroupVersus {
-    /// Name of the group.
-    pub name: String,
-    /// Mean FCT (thin streams: delivery latency).
-    pub fct_mean_ratio: Option<Ratio>,
-    /// 99th percentile of the same.
-    pub fct_p99_ratio: Option<Ratio>,
-    /// Payload received in order within [warmup, duration).
-    pub goodput_ratio: Option<Ratio>,
-    /// Share it loses of the smaller of what it had and its fair share; of a group that waits, 1 - before / after of its times.
-    #[serde(default)]
-    pub harm: Option<Ratio>,
-}
-
 /// The setting to try first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -390,21 +332,15 @@ pub struct Jittered {
     pub recommended: Option<String>,
     /// Those equal to it there.
     pub equals: Vec<String>,
-    /// Whether the described network's setting is one of them.
+    /// Whether the setting of the answer is one of them.
     pub holds: bool,
-}
-
-/// A ratio to the baseline (R).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ratio {
-    /// Estimate.
-    pub value: f64,
-    /// 95 % interval from a paired bootstrap over seeds; `null` with fewer than two seeds.
-    pub ci95: Option<[f64; 2]>,
-    /// Whether it differs from one, Holm-corrected over the table; of a harm, whether `ci95` begins above zero, without a correction: many
-    /// comparisons must not hide a harm.
-    pub significant: bool,
+    /// Where nothing is recommended there and the described network's setting may save as much there as here: the seeds with which it could
+    /// not be confirmed; else `null`.
+    #[serde(default)]
+    pub open_with_seeds: Option<u64>,
+    /// All that are a win there: they save time, significantly, and more than they harm.
+    #[serde(default)]
+    pub wins: Vec<String>,
 }
 
 /// Cost of computing a result.

@@ -65,6 +65,15 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("fleetfoot-test-{name}-{}", std::process::id()))
 }
 
+/// Results whose transfers of the first group take so many times as long.
+pub(crate) fn lasting(mut output: RunOutput, factor: f64) -> RunOutput {
+    for flow in &mut output.groups[0].flows {
+        let took = |end: Instant| Duration::from_secs_f64(factor * end.since(flow.start).as_secs_f64());
+        flow.completed = flow.completed.map(|end| flow.start + took(end));
+    }
+    output
+}
+
 /// Made-up results: with an initial window of 20 completion times shrink to 0.7, with 40 to 0.5 while bulk goodput falls
 /// to 0.7; with 5 nothing changes but noise, with 6 a tenth of the flows never completes while the others are fast, with 7
 /// times shrink to 0.5 but the last flow of each run is still young and open when the run ends, with 8 times shrink to 0.4 with three

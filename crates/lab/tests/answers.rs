@@ -256,7 +256,7 @@ fn without_a_queue_only_the_start_of_connections_can_be_shortened() {
     assert!(
         remarks
             .iter()
-            .any(|remark| remark.contains("no queue that stands")),
+            .any(|remark| remark.contains("acts on a queue that never fills here")),
         "{remarks:?}"
     );
     assert_eq!(case.first_tier(), ["initial-window-40"]);
@@ -887,15 +887,15 @@ fn a_call_that_needs_its_fair_share_whole_is_answered_at_the_rate_of_the_command
             ),
         )
     };
-    let case = answer(&line("970 kbit/s"), &["fq-codel"]);
-    assert!(case.win("fq-codel") > 0.8, "{}", case.text());
+    let case = answer(&line("970 kbit/s"), &["drr"]);
+    assert!(case.win("drr") > 0.8, "{}", case.text());
     let there = case.0.comparison.document.as_commanded.as_ref();
     let there = there.unwrap_or_else(|| panic!("its share is needed whole: {}", case.text()));
     let win = there.win.expect("somebody waits");
-    assert!(win < case.win("fq-codel") - 0.05, "{win}: {}", case.text());
+    assert!(win < case.win("drr") - 0.05, "{win}: {}", case.text());
     assert!(case.text().contains("simulated at that rate"), "{}", case.text());
-    let case = answer(&line("500 kbit/s"), &["fq-codel"]);
-    assert!(case.win("fq-codel") > 0.8, "{}", case.text());
+    let case = answer(&line("500 kbit/s"), &["drr"]);
+    assert!(case.win("drr") > 0.8, "{}", case.text());
     assert_eq!(case.0.comparison.document.as_commanded, None, "{}", case.text());
 }
 

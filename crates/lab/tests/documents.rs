@@ -27,6 +27,8 @@ mod notes;
 mod reality;
 #[path = "documents/recorded.rs"]
 mod recorded;
+#[path = "documents/words.rs"]
+mod words;
 
 #[test]
 fn the_table_of_profiles_is_current() {

@@ -420,6 +420,45 @@ fn thin(folder: &Folder, traffic: &str) -> Trip {
     trip(folder, &THIN.replace("TRAFFIC", traffic), "egress", 1)
 }
 
+/// What decides slow start besides the line: how long segments are, and what the receiver's window lets pass.
+#[test]
+fn segments_and_windows_come_back() {
+    const DOWNLOADS: &str = r#"
+title = "Downloads"
+[network]
+kind = "dumbbell"
+pairs = 3
+access = { rate = "1 Gbit/s", delay = "1 ms", mtu = "MTU B" }
+bottleneck = { rate = "50 Mbit/s", delay = "38 ms", mtu = "MTU B", queue = { kind = "drop-tail", limit = "500 packets" } }
+[tcp]
+profile = "linux"
+[[traffic]]
+name = "files"
+kind = "request-response"
+request = "200 B"
+response = "300 kB"
+think = "1500 ms"
+count = 3
+[run]
+duration = "20 s"
+seeds = 1
+"#;
+    for (mtu, mss) in [("576", 536), ("1500", 1460), ("9000", 8960)] {
+        let folder = Folder::new(&format!("segments-{mtu}"));
+        let trip = trip(&folder, &DOWNLOADS.replace("MTU", mtu), "bottleneck", 1);
+        let summary = &trip.imported.summary;
+        assert_eq!(summary.mss, Some(mss));
+        let exchange = summary.exchange_s.expect("exchanges");
+        // A wait for the window is no end of an exchange.
+        assert_eq!(exchange.n as usize, trip.original.len(), "{mtu}");
+        assert_eq!(summary.pause_s, None, "{mtu}");
+        let fit = Fit::of(&trip.imported, &AtomicBool::new(false));
+        let fit = fit.expect("it runs").expect("a fit");
+        let replayed = fit.exchange_s.replayed.expect("times");
+        within(&format!("{mtu}, mean"), replayed.mean, exchange.mean, 0.1);
+    }
+}
+
 /// A line that was never full is fast enough for what was sent, even if that was hardly anything.
 #[test]
 fn thin_streams_keep_their_times() {

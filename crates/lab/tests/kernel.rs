@@ -123,8 +123,22 @@ fn thin_streams_and_bulk_are_counted() {
     }
     let thin = "[[traffic]]\nname = \"thin\"\nkind = \"thin\"\ncount = 2\npayload = \"100 B\"\ninterval = \"50 ms\"\n";
     let [simulated, played] = both(thin, &[]);
-    let writes = |output: &RunOutput| output.groups[0].delivery_latency.len();
+    let writes = |output: &RunOutput| {
+        let group = &output.groups[0];
+        group.delivery_latency.len() + group.delivery_censored.len()
+    };
     assert_eq!(writes(&simulated), writes(&played));
+    // None has time to arrive on a path of this length, and all are counted.
+    let [simulated, played] = both(
+        thin,
+        &[
+            ("run.drain", "0 s".into()),
+            ("network.bottleneck.delay", "20 s".into()),
+        ],
+    );
+    assert!(!simulated.groups[0].delivery_censored.is_empty());
+    assert_eq!(writes(&simulated), writes(&played));
+    assert!(played.groups[0].delivery_latency.is_empty());
     let bulk = "[[traffic]]\nname = \"long\"\nkind = \"bulk\"\n";
     let [_, played] = both(bulk, &[("tcp.congestion_control", "bbr".into())]);
     let group = &played.groups[0];
@@ -460,6 +474,11 @@ fn what_the_kernel_cannot_play_is_refused_where_it_is_asked_for() {
             "kind = \"web\"\ndocument = \"10 kB\"\nobject = \"10 kB\"\nobjects = 3\nthink = \"1 s\"",
             vec![],
             "of kind `web`; it can play bulk, transfer, flows, incast, request-response, on-off, thin",
+        ),
+        (
+            "kind = \"request-response\"\nresponse = \"10 kB\"\nthink = \"1 s\"\nserver_time = \"10 ms\"",
+            vec![],
+            "`one`: its servers answer at once",
         ),
         (
             "kind = \"bulk\"",

@@ -88,6 +88,8 @@ void BPF_PROG(newcwv_pkts_acked, struct sock *sk, const struct ack_sample *sampl
 
 	if (!cwv)
 		return;
+	/* Neither SK_PACING_NONE, which is 0 beside 1 and 2, nor by us; without a branch, since the verifier would follow both. */
+	ack.paced = ((sk->sk_pacing_status + 1) >> 1) & (cwv->paced ^ 1) & 1;
 	newcwv_acked(cwv, &w, &ack, state >= CA_RECOVERY);
 	cubic_acked(&cwv->cubic, &w, &ack, state == CA_CWR || state == CA_RECOVERY);
 	tp->snd_ssthresh = w.ssthresh;

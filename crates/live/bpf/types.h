@@ -51,6 +51,8 @@ struct ack {
 	u32 max_out;
 	/* The window was the limit when data last left. */
 	u32 full;
+	/* Segments are spaced by an application's or a queue's pacing. */
+	u32 paced;
 };
 
 INLINE u32 least(u32 a, u32 b)

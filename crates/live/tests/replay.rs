@@ -37,6 +37,7 @@ fn link(queue: &'static str, changes: &[(&str, Value)]) -> LinkSpec {
         framing: 0,
         processing: Duration::ZERO,
         overlap: false,
+        host: false,
     }
 }
 

@@ -130,7 +130,7 @@ impl Comparison {
         self.computed
     }
 
-    /// Runs that were kept from before.
+    /// Runs that were kept from before, or are those of an earlier variant that is the same.
     #[getter]
     fn reused(&self) -> u64 {
         self.reused

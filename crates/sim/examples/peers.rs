@@ -150,6 +150,7 @@ fn dumbbell([flows, access, rate, rtt, queue, seconds, spread, start]: [f64; 8])
     let spacing = Duration::from_secs_f64(start * rtt / f64::from(flows));
     let group = GroupSpec {
         start_spacing: spacing,
+        spaced_by_host: false,
         ..group(Traffic::Bulk { count: flows }, pairs)
     };
     (spec(nodes, links, group, seconds), 0)
@@ -225,12 +226,15 @@ fn group(traffic: Traffic, pairs: Vec<(NodeId, NodeId)>) -> GroupSpec {
         spread: PairPolicy::RoundRobin,
         start: Duration::ZERO,
         start_spacing: Duration::ZERO,
+        spaced_by_host: false,
         stop: None,
         sender: endpoint(),
         receiver: endpoint(),
         interface: Interface::default(),
         relay: None,
+        tls: None,
         most_requests: None,
+        draws: None,
     }
 }
 
@@ -261,6 +265,7 @@ fn link(name: &str, from: NodeId, to: NodeId, bps: f64, delay: Duration, limit: 
         framing: 0,
         processing: Duration::ZERO,
         overlap: false,
+        host: false,
     }
 }
 

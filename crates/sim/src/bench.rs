@@ -187,12 +187,15 @@ impl Workload {
             spread: PairPolicy::RoundRobin,
             start: Duration::ZERO,
             start_spacing: self.start_within.mul_div(1, u64::from(count.max(1))),
+            spaced_by_host: false,
             stop: None,
             sender: Arc::clone(&config),
             receiver: Arc::clone(&config),
             interface: Interface::default(),
             relay: None,
+            tls: None,
             most_requests: None,
+            draws: None,
         };
         match self.transfer {
             Some(segments) => spec.groups.push(group(
@@ -246,6 +249,7 @@ impl Workload {
                     framing: 0,
                     processing: Duration::ZERO,
                     overlap: false,
+                    host: false,
                 });
             }
         };

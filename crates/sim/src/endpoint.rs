@@ -27,18 +27,20 @@ use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
 
 mod ahead;
+mod copies;
 mod end;
 mod fast_open;
 mod group;
 mod hosts;
 mod interface;
 mod over;
+mod own;
 mod relay;
 mod waiting;
 
 pub(crate) use ahead::EXTRAORDINARY;
 use end::{Application, End, Part};
-pub(crate) use group::{Group, Route};
+pub(crate) use group::{CutOff, Group, Route};
 pub(crate) use hosts::{Applications, Hosts};
 use relay::Onward;
 
@@ -185,6 +187,10 @@ impl<O: Observer> Hosts<'_, O> {
             recorded: false,
             configs,
         };
+        if opening.opener.is_some() {
+            self.heed_hosts(&mut slot, opening);
+        }
+        let group = &mut self.groups[opening.group as usize];
         if interface.super_packets.is_some() && opening.opener.is_some() {
             let groupers = interface::groupers(interface.super_packets, &mut group.marks);
             for (end, grouper) in slot.ends.iter_mut().zip(groupers) {
@@ -400,6 +406,8 @@ impl<O: Observer> Hosts<'_, O> {
         segment: &Segment,
     ) {
         if segment.kind() != Kind::Tcp {
+            let flow = FlowId(2 * index + 1 - side as u32);
+            self.copies.on_left(flow, segment, true);
             apps.on_packet(self, now, index, side, segment);
             self.free_if_over(apps, now, index);
             return;

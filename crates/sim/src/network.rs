@@ -23,6 +23,7 @@ use fleetfoot_core::time::{Duration, Instant};
 
 mod crowd;
 mod early;
+pub(crate) mod heard;
 mod junction;
 mod meter;
 mod passing;
@@ -122,6 +123,10 @@ pub(crate) struct LinkSlot {
     pub(crate) entering: u32,
     /// No packet goes on from its end at once.
     stops: bool,
+    /// Its queue is in the host that sends: connections hear what leaves it.
+    host: bool,
+    /// Its rate, on average.
+    own_rate: fleetfoot_core::units::Rate,
     pub(crate) body: Body,
     pub(crate) meter: Meter,
     /// Time of the pending delivery event of a link that is no FIFO link; `FAR_FUTURE` without one.
@@ -213,18 +218,21 @@ pub(crate) enum What {
     Notice(FlowId),
 }
 
-/// A packet left the network without arriving, or was added to it.
+/// A packet left the network without arriving, or was added to it; or data left the queue of its host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Notice {
     /// With the moment.
     Dropped(Packet, Instant),
     Doubled(Packet),
+    /// Data of a flow left the queue of its host: how much.
+    Left(FlowId, u32),
 }
 
 impl Notice {
     pub(crate) fn flow(&self) -> FlowId {
         match self {
             Notice::Dropped(packet, _) | Notice::Doubled(packet) => packet.flow,
+            Notice::Left(flow, _) => *flow,
         }
     }
 }
@@ -388,7 +396,8 @@ impl Network {
             place.delivery_at = at;
             self.queue.set_arrival(index, at);
         }
-        if self.mode == Mode::Plain
+        // Connections hear of what leaves their host when it does.
+        if (self.mode == Mode::Plain || place.host)
             && let Some(at) = link.next_departure()
             && at != place.departure_at
         {
@@ -425,7 +434,9 @@ impl Network {
 
     /// Does every departure of a link that is due.
     fn catch_up<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant) {
-        let LinkSlot { body, meter, .. } = &mut self.links[index as usize];
+        let LinkSlot {
+            body, meter, host, ..
+        } = &mut self.links[index as usize];
         let Body::Link(link) = body else { return };
         let mut tap = Tap {
             index,
@@ -433,6 +444,7 @@ impl Network {
             meter,
             observer,
             notices: &mut self.notices,
+            host: *host,
         };
         link.on_timeout(now, &self.flows, &mut tap);
         self.after_link(index);
@@ -547,6 +559,8 @@ impl LinkSlot {
             wire: Ring::new(),
             entering: 0,
             stops: true,
+            host: link.host,
+            own_rate: link.rate.mean(),
             delivery_at: Instant::FAR_FUTURE,
             departure_at: Instant::FAR_FUTURE,
             meter: Meter::default(),

@@ -30,13 +30,19 @@ pub struct RunOutput {
 pub struct GroupOutput {
     /// Flows that started within [warmup, duration), in order of start, then of pair and number.
     pub flows: Vec<FlowRecord>,
-    /// By flow, the number of the stream that it is a part of; of kinds only of which a pair can carry several streams of flows (video calls).
+    /// By flow, the number of the stream that it is a part of; of kinds only of which the pair does not say it: a pair can carry several video
+    /// calls, and the pings of one process can go to several pairs.
     pub stream_of_flow: Vec<u32>,
     /// Delay of each application write from `write` to in-order arrival (s), over all flows: request-response, on-off
     /// and other kinds with small writes. Empty for the rest.
     pub delivery_latency: Vec<f64>,
+    /// Ages at the end of the run (s) of the writes of the measured time that had not arrived, largest first: how long they take is only known
+    /// to be longer.
+    pub delivery_censored: Vec<f64>,
     /// Time from the first transmission to the ACK (s) of each segment of thin streams that was first sent within [warmup, duration), sorted.
     pub ack_latency: Vec<f64>,
+    /// Times from the first transmission to the end of the run (s) of those that were not acknowledged, largest first.
+    pub ack_latency_censored: Vec<f64>,
     /// Payload bytes received in order in [warmup, duration), over all flows, finished or not.
     pub goodput_bytes: Bytes,
     /// Packets with data from its data senders that the network dropped in [warmup, duration), wherever it was.
@@ -53,9 +59,12 @@ pub struct GroupOutput {
     /// Time of each replayed connection that started within [warmup, duration) and completed, in order of completion: from its
     /// first SYN to the last payload byte of either end, prescribed waiting included (s).
     pub connections: Vec<f64>,
+    /// Ages at the end of the run (s) of those that did not complete, largest first.
+    pub connections_censored: Vec<f64>,
     /// Counts of datagrams sent within [warmup, duration) by kinds without feedback: `cbr`, video calls.
     pub datagrams: Datagrams,
-    /// Requests that each user of a closed-loop kind made from the start of the run, in the order of the users.
+    /// Requests that each user of a closed-loop kind made from the start of the run, in the order of the users; of incast, one number:
+    /// the rounds that began.
     pub requests: Vec<u32>,
     /// Samples of what only its kind measures, in the order of [`crate::spec::Facts::measures`].
     pub measures: Vec<Vec<f64>>,
@@ -63,7 +72,8 @@ pub struct GroupOutput {
     pub watched: Vec<Watched>,
 }
 
-/// What became of datagrams that nobody sends again. Those on their way when the run ended are in neither.
+/// What became of datagrams that nobody sends again. The run waits for them as long as its drain allows; those that are still on their way
+/// then are lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Datagrams {
     /// Those that arrived.

@@ -87,6 +87,14 @@ impl Paths {
         &self.hops
     }
 
+    /// All paths found so far.
+    pub(crate) fn starts(&self) -> impl Iterator<Item = PathStart> + '_ {
+        let ends = (0..).zip(&self.hops).filter(|&(_, &hop)| hop == Self::END);
+        let starts = std::iter::once(0).chain(ends.map(|(end, _)| end + 1));
+        let count = self.hops.len() as u32;
+        starts.filter(move |&start| start < count).map(PathStart)
+    }
+
     /// The links of a path.
     pub fn links(&self, start: PathStart) -> impl Iterator<Item = LinkIndex> + Clone + '_ {
         self.hops[start.0 as usize..]
@@ -254,6 +262,7 @@ mod tests {
                     framing: 0,
                     processing: Duration::ZERO,
                     overlap: false,
+                    host: false,
                 });
             }
         }

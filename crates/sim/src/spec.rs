@@ -6,6 +6,8 @@
 mod facts;
 mod quic;
 mod raw;
+mod rounds;
+mod tls;
 mod traffic;
 
 use crate::error::RunError;
@@ -20,10 +22,12 @@ use fleetfoot_core::superpacket::group::Grouping;
 use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
-pub use quic::{QUIC_BUILT, Quic, QuicController, QuicHandshake, QuicTransport, QuicWeb};
+pub use quic::{QUIC_BUILT, Quic, QuicController, QuicTransport, QuicWeb, TlsHandshake};
 pub use raw::{Raw, RawMark, RawPorts, RawSource};
+pub use rounds::Round;
 use serde::Serialize;
 use std::sync::Arc;
+pub use tls::Tls;
 pub use traffic::{Dns, FlowLine, Recorded, Replay, Streaming, Tfrc, Traffic, TrafficKind, Unit, Video, Web};
 
 /// A complete run.
@@ -140,6 +144,14 @@ pub struct LinkSpec {
     pub processing: Duration,
     /// Whether it happens while the packet before is sent.
     pub overlap: bool,
+    /// Its queue is in the host that sends, whose TCP knows what of its own waits there (TCP Small Queues).
+    #[serde(skip_serializing_if = "is_false")]
+    pub host: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl LinkSpec {
@@ -185,6 +197,10 @@ impl LinkSpec {
 pub struct GroupSpec {
     /// Its name.
     pub name: String,
+    /// The group whose random numbers it draws, so that both have the same sizes and times; `None`: its own. Part of the
+    /// identity only where it is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draws: Option<Arc<str>>,
     /// What it does.
     pub traffic: Traffic,
     /// Pairs of (data sender, data receiver).
@@ -195,6 +211,10 @@ pub struct GroupSpec {
     pub start: Duration,
     /// Time between the starts of its `count` members; of those of a round for `incast`.
     pub start_spacing: Duration,
+    /// In a round of `incast`, `start_spacing` lies between the transfers of one host, the data sender, and hosts begin together; else it lies
+    /// between all transfers (with [`PairPolicy::Each`]: of a pair). Part of the identity only where it is so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub spaced_by_host: bool,
     /// When it stops starting anything (bulk: when it closes); `None`: at the run's `duration`.
     pub stop: Option<Duration>,
     /// Endpoint configuration of the data sender.
@@ -205,9 +225,19 @@ pub struct GroupSpec {
     pub interface: Interface,
     /// What ends its connections on the way.
     pub relay: Option<Relay>,
+    /// TLS on its connections; of web and request-response only.
+    #[serde(skip_serializing_if = "Option::is_none")] // names of stored runs stay
+    pub tls: Option<Tls>,
     /// How many requests each of its users makes at most, in the order of the users; `None`: as many as there is time for.
     /// For closed-loop kinds: [`Facts::closed_loop`].
     pub most_requests: Option<Arc<[u32]>>,
+}
+
+impl GroupSpec {
+    /// The name of the random numbers of its applications: sizes, and times between what they do.
+    pub fn draws(&self) -> &str {
+        self.draws.as_deref().unwrap_or(&self.name)
+    }
 }
 
 /// A node on the path of a group that ends its connections and carries their bytes on over second ones: split TCP.

@@ -183,6 +183,8 @@ impl<'a, O: Observer> World<'a, O> {
                 eager_node[to.0 as usize] = false;
             }
         }
+        self.hosts
+            .each_held_at_host(|node| eager_node[node.0 as usize] = false);
         let mut eager = vec![false; self.hosts.spec.links.len()];
         for (last, eager_node) in last.into_iter().zip(eager_node) {
             if let Some(last) = last {

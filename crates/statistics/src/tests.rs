@@ -1,10 +1,11 @@
 //! Golden values come from `tests/oracle/statistics.py` (NumPy and SciPy).
 
 use super::{
-    Counted, Descending, FEWEST_SEEDS, Resamples, Sample, TAILS, computed_tail, expanded_tail,
-    geometric_mean, holm, jain, quantile, summarize, summarize_counted,
+    Counted, Descending, FEWEST_SEEDS, LEVEL, Resamples, STUDENT, Sample, TAILS, computed_tail,
+    expanded_tail, geometric_mean, holm, jain, quantile, student, summarize, summarize_counted,
 };
 use fleetfoot_core::rng::Rng;
+use statrs::distribution::ContinuousCDF;
 
 const BASE: [f64; 10] = [1.10, 0.95, 1.30, 1.05, 1.22, 0.99, 1.15, 1.08, 1.27, 1.01];
 const VARIANT: [f64; 10] = [0.80, 0.78, 1.01, 0.83, 0.90, 0.82, 0.86, 0.88, 0.99, 0.77];
@@ -70,6 +71,40 @@ fn intervals_and_tests_are_those_of_scipy() {
         close(low, 1.03, 1.5e-3) && close(high, 1.199, 1.5e-3),
         "{low} {high}"
     );
+}
+
+#[test]
+fn intervals_of_fewer_than_five_seeds_hold_the_truth_as_often_as_they_say() {
+    for (seeds, known) in (FEWEST_SEEDS..).zip(STUDENT) {
+        let computed = student(seeds).inverse_cdf(1.0 - LEVEL / 2.0);
+        assert!(close(known / computed, 1.0, 1e-9), "{seeds}: {known} {computed}");
+    }
+    // Ratios of two products of normal errors of 5 %; the truth is a ratio of 0.8. Their percentiles hold it in 50, 75 and 88 %.
+    let mut rng = Rng::from_seed(5);
+    let mut noisy = |mean: f64| mean * libm::exp(0.05 * rng.normal());
+    const TIMES: usize = 1000;
+    for seeds in 2..=4 {
+        let (mut ratios, mut means) = (0, 0);
+        for time in 0..TIMES {
+            let resamples = Resamples::new(time as u64, seeds, 500);
+            let base: Vec<f64> = (0..seeds).map(|_| noisy(1.0)).collect();
+            let variant: Vec<f64> = (0..seeds).map(|_| noisy(0.8)).collect();
+            let ratio = resamples
+                .mean_ratio(&sums(&variant), &sums(&base))
+                .expect("means are positive");
+            let estimate = resamples.estimate(&ratio);
+            let [low, high] = estimate.ci95.expect("two seeds or more");
+            ratios += usize::from(low <= 0.8 && 0.8 <= high);
+            assert!(0.0 < low && low <= estimate.value && estimate.value <= high);
+            // Interval and test are of one distribution.
+            assert_eq!(estimate.p < LEVEL, high < 1.0 || low > 1.0, "{estimate:?}");
+            let [low, high] = resamples.mean_interval(&sums(&base)).expect("two seeds or more");
+            means += usize::from(low <= 1.0 && 1.0 <= high);
+        }
+        for share in [ratios, means].map(|held| held as f64 / TIMES as f64) {
+            assert!((0.92..0.98).contains(&share), "{seeds} seeds: {share}");
+        }
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub fn config(hystart: HyStart) -> Config {
         mss: Bytes(MSS),
         initial_window: Bytes(10 * MSS),
         hystart,
+        paced: false,
         abc_limit: None,
         reduce_from_window: false,
         count_segments: false,

@@ -125,6 +125,7 @@ fn a_retransmission_takes_its_bytes_from_the_window() {
         mss: Bytes(1000),
         initial_window: Bytes(20_000),
         hystart: HyStart::Off,
+        paced: false,
         abc_limit: None,
         reduce_from_window: false,
         count_segments: false,

@@ -83,7 +83,7 @@ export function ranking(page: Page, chosen: string, open: (name: string) => void
       h("td", { "data-label": "Time saved" }, h("span", { class: "num" }, one.saved), bar, ...one.by_group.map((words) => h("small", {}, words))),
       h("td", { "data-label": "Harm" }, one.harm),
       h("td", { "data-label": "Goodput" }, one.goodput),
-      h("td", { "data-label": "P99 worst" }, one.worst_p99),
+      h("td", { "data-label": "Tail worst" }, one.worst_tail),
       h("td", { "data-label": "Significant" }, h("span", { class: "badge" }, one.significant)),
       h("td", { "data-label": "Where", class: "words" }, one.places || "–"));
   };
@@ -99,7 +99,7 @@ const capital = (word: string) => word[0].toUpperCase() + word.slice(1);
 /** The rows of the table as CSV. */
 export function rankingCsv(page: Page): string {
   const rows = [...page.ranking.first, ...page.ranking.rest];
-  return csv([...page.ranking.headings, "where"], rows.map((row) => [row.tier, row.name, row.saved, row.harm, row.goodput, row.worst_p99, row.significant, row.places]));
+  return csv([...page.ranking.headings, "where"], rows.map((row) => [row.tier, row.name, row.saved, row.harm, row.goodput, row.worst_tail, row.significant, row.places]));
 }
 
 /** Groups that were chosen, by chart: they stay chosen when the numbers change. */

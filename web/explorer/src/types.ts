@@ -45,7 +45,7 @@ export interface Estimate { runs: number; variants: number; seconds: number | nu
 
 export interface Row {
   tier: string; name: string; mark: string; part: boolean; saved: string; bar: number; sign: string; by_group: string[];
-  harm: string; goodput: string; worst_p99: string; significant: string; class: string; places: string; remarks: string[];
+  harm: string; goodput: string; worst_tail: string; significant: string; class: string; places: string; remarks: string[];
 }
 export interface Step { heading: string; commands: string[]; why: string; needs: string; afterwards: string | null }
 export interface Chart {

@@ -1,7 +1,9 @@
 //! What is printed at the end of a run.
 
 use crate::output::counted;
+use fleetfoot_core::link::Loss;
 use fleetfoot_core::queue::DropReason;
+use fleetfoot_core::rng::Distribution;
 use fleetfoot_lab::compare::link_info;
 use fleetfoot_lab::compare::words::seconds;
 use fleetfoot_lab::import::flows::{Flow, Sent};
@@ -108,11 +110,49 @@ pub(super) fn link(link: &LinkSpec) -> String {
         }
     });
     format!(
-        "{}, {} one way, {}{limit}",
+        "{}, {} one way, {}{}{}{limit}",
         info.rate,
         seconds(info.delay_s),
+        jitter(link.impairments.jitter.as_ref()),
+        loss(&link.impairments.loss),
         info.queue
     )
+}
+
+/// What is added to the delay of single packets, before the queue: `up to 5.0 ms of jitter, `.
+fn jitter(jitter: Option<&Distribution>) -> String {
+    match jitter {
+        None => String::new(),
+        Some(Distribution::Uniform { min, max }) if *min == 0.0 => {
+            format!("up to {} of jitter, ", seconds(*max))
+        }
+        Some(other) => match other.mean() {
+            Some(mean) => format!("jitter of {} on average, ", seconds(mean)),
+            None => String::from("jitter, "),
+        },
+    }
+}
+
+/// What the wire loses, before the queue: `1 % lost, `.
+fn loss(loss: &Loss) -> String {
+    let per_cent = |share: f64| ((share * 1e6).round() / 1e4).to_string();
+    match loss {
+        Loss::None => String::new(),
+        Loss::Random(probability) => format!("{} % lost, ", per_cent(probability.as_f64())),
+        Loss::Burst {
+            enter,
+            leave,
+            good,
+            bad,
+        } => {
+            let [enter, leave, good, bad] = [enter, leave, good, bad].map(|chance| chance.as_f64());
+            // The share of packets that meet the bad state; without transitions it is the good one.
+            let share = if enter > 0.0 { enter / (enter + leave) } else { 0.0 };
+            let lost = per_cent(share * bad + (1.0 - share) * good);
+            format!("{lost} % lost in bursts, ")
+        }
+        Loss::Script(_) | Loss::Tail(_) => String::from("chosen packets lost, "),
+    }
 }
 
 /// What sends at both ends.
@@ -251,3 +291,30 @@ fn bytes(value: u64) -> String {
 
 /// Flows that are shown.
 const SHOWN: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::{jitter, loss};
+    use fleetfoot_core::link::Loss;
+    use fleetfoot_core::rng::{Distribution, Probability};
+
+    #[test]
+    fn jitter_and_loss_are_said_where_there_are_any() {
+        assert_eq!(jitter(None), "");
+        let uniform = |min: f64| Distribution::Uniform { min, max: 0.005 };
+        assert_eq!(jitter(Some(&uniform(0.0))), "up to 5.0 ms of jitter, ");
+        assert_eq!(jitter(Some(&uniform(0.003))), "jitter of 4.0 ms on average, ");
+        let chance = Probability::from_f64;
+        assert_eq!(loss(&Loss::None), "");
+        assert_eq!(loss(&Loss::Random(chance(0.01))), "1 % lost, ");
+        assert_eq!(loss(&Loss::Random(chance(0.0005))), "0.05 % lost, ");
+        // One packet of five meets the bad state, in which half are lost.
+        let burst = Loss::Burst {
+            enter: chance(0.1),
+            leave: chance(0.4),
+            good: chance(0.0),
+            bad: chance(0.5),
+        };
+        assert_eq!(loss(&burst), "10 % lost in bursts, ");
+    }
+}

@@ -119,7 +119,7 @@ impl Cubic {
                 epoch: None,
             },
             prior: None,
-            slow_start: SlowStart::new(config.hystart.of_cubic()),
+            slow_start: SlowStart::new(config.hystart.of_cubic(), config.paced),
             linux,
         }
     }

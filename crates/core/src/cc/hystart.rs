@@ -3,10 +3,10 @@
 //! **Source.** Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55 (2011), with the constants
 //! that CUBIC has in Linux, whose other controllers do without (`hystart = "linux"`).
 //! **Deviations.** Rounds are the connection's (a round ends when data sent after its begin is acknowledged), as in
-//! Linux, and the RTT is that of the segment sent last. Linux lengthens the train threshold when it paces; here pacing does
-//! not change it.
+//! Linux, and the RTT is that of the segment sent last.
 //! **Parameters.** ACK spacing at most 2 ms, train at least half of the smallest RTT and up to 1 ms for offload (as long
-//! as four of its largest packets take), 8 samples, delay threshold an eighth
+//! as four of its largest packets take), and twice that where segments are paced: those of slow start then leave over half a round
+//! trip whatever the path is like (`hystart_update` in Linux 5.6 and later: not halved unless `SK_PACING_NONE`); 8 samples, delay threshold an eighth
 //! of the smallest RTT held between 4 and 16 ms, from a window of 16 segments on.
 
 use super::{Ack, ReducedSample};
@@ -28,10 +28,13 @@ pub(super) struct HyStart {
     started: bool,
     /// Slow start was left: not again before a timeout.
     found: bool,
+    /// The connection paces: its own spacing makes trains of half an RTT.
+    paced: bool,
 }
 
 impl HyStart {
-    pub(super) const fn new() -> HyStart {
+    /// For a connection that is `paced` or not.
+    pub(super) const fn new(paced: bool) -> HyStart {
         HyStart {
             delay_min: Duration::MAX,
             round_min: Duration::MAX,
@@ -40,7 +43,13 @@ impl HyStart {
             samples: 0,
             started: false,
             found: false,
+            paced,
         }
+    }
+
+    /// As new: what was measured is forgotten.
+    pub(super) fn forget(&mut self) {
+        *self = HyStart::new(self.paced);
     }
 
     /// The smallest RTT, where it is measured elsewhere as well.
@@ -87,7 +96,8 @@ impl HyStart {
                 .delay_min
                 .as_nanos()
                 .saturating_add(offload(window, sample.srtt).as_nanos());
-            found = now.since(self.round_start).as_nanos() > threshold / 2;
+            let threshold = if self.paced { threshold } else { threshold / 2 };
+            found = now.since(self.round_start).as_nanos() > threshold;
         }
         self.round_min = self.round_min.min(rtt);
         if self.samples < MIN_SAMPLES {

@@ -318,6 +318,8 @@ pub struct Config {
     pub initial_window: Bytes,
     /// Slow-start exit.
     pub hystart: HyStart,
+    /// Whether the connection spaces its segments (`pacing`), so that ACKs come in trains without a queue.
+    pub paced: bool,
     /// Segments that one acknowledgment may add in slow start (RFC 3465's L); `None`: all that were acknowledged.
     pub abc_limit: Option<u32>,
     /// Take the reduced `ssthresh` from the window, as Linux does, not from FlightSize (RFC 5681, RFC 9438).

@@ -82,7 +82,7 @@ impl Reno {
             exact_ssthresh: Units::new(config).segments(Bytes::MAX),
             detecting: hystart != HyStart::Off,
             prior: None,
-            slow_start: SlowStart::new(hystart),
+            slow_start: SlowStart::new(hystart, config.paced),
         }
     }
 

@@ -39,12 +39,12 @@ pub(super) struct Step {
 }
 
 impl SlowStart {
-    /// `choice` is what the controller at hand makes of the configuration's.
-    pub(super) fn new(choice: HyStartChoice) -> SlowStart {
+    /// `choice` is what the controller at hand makes of the configuration's; `paced` as [`Config::paced`](super::Config::paced).
+    pub(super) fn new(choice: HyStartChoice, paced: bool) -> SlowStart {
         SlowStart {
             detector: match choice {
                 HyStartChoice::Off | HyStartChoice::Linux => Detector::Off,
-                HyStartChoice::HyStart => Detector::HyStart(Box::new(HyStart::new())),
+                HyStartChoice::HyStart => Detector::HyStart(Box::new(HyStart::new(paced))),
                 HyStartChoice::HyStartPlusPlus => Detector::PlusPlus(Box::new(HyStartPlusPlus::new())),
             },
             credit: Bytes::ZERO,
@@ -131,7 +131,7 @@ impl SlowStart {
     pub(super) fn on_restart(&mut self) {
         self.credit = Bytes::ZERO;
         if let Detector::HyStart(detector) = &mut self.detector {
-            **detector = HyStart::new();
+            detector.forget();
         }
     }
 

@@ -86,9 +86,11 @@ fn any_config() -> impl Strategy<Value = Config> {
         any::<bool>(),
         any::<bool>(),
         arithmetic,
+        any::<bool>(),
     )
         .prop_map(
-            |(hystart, abc_limit, reduce_from_window, count_segments, cubic_arithmetic)| Config {
+            |(hystart, abc_limit, reduce_from_window, count_segments, cubic_arithmetic, paced)| Config {
+                paced,
                 cubic_arithmetic,
                 abc_limit,
                 reduce_from_window,
@@ -609,23 +611,43 @@ fn hystart_pp_is_for_the_first_slow_start_only() {
 }
 
 #[test]
-fn the_original_hystart_leaves_on_a_train_of_half_the_rtt() {
-    let (mut cc, mut now) = reno(HyStart::HyStart);
-    let mut left_after = None;
-    for index in 0..100_u64 {
-        let report = Ack {
-            rtt: Some(Duration::from_millis(40)),
-            round_start: index == 0,
-            ..ack(1)
+fn the_original_hystart_leaves_on_a_train_of_half_the_rtt_and_of_all_of_it_where_paced() {
+    // ACKs a millisecond apart at an RTT of 40 ms: the first one later than 20 ms after the round's begin. Linux' hystart_update does
+    // not halve `delay_min` where the socket paces: the first one later than 40 ms.
+    for (paced, expected) in [(false, 21), (true, 41)] {
+        let config = Config {
+            initial_window: Bytes(32 * MSS),
+            paced,
+            ..config(HyStart::HyStart)
         };
-        cc.on_ack(now, &report);
-        if cc.phase() == Phase::CongestionAvoidance {
-            left_after = Some(index);
-            break;
+        for name in ["reno", "cubic"] {
+            let (mut cc, mut now) = (build(name, &config), Instant::from_millis(1));
+            let mut timeout = congestion(CongestionKind::Timeout { first: true }, 400);
+            timeout.in_flight = Bytes::ZERO;
+            for forgotten in [false, true] {
+                if forgotten {
+                    cc.on_congestion(now, &timeout); // what it measured is forgotten, not that it paces
+                    cc.set_window(now, Bytes(32 * MSS), Bytes::MAX);
+                    now += Duration::from_secs(2);
+                }
+                let left_after = (0..100_u64).find(|index| {
+                    let report = Ack {
+                        rtt: Some(Duration::from_millis(40)),
+                        round_start: *index == 0,
+                        ..ack(1)
+                    };
+                    cc.on_ack(now, &report);
+                    now += Duration::from_millis(1);
+                    cc.phase() == Phase::CongestionAvoidance
+                });
+                assert_eq!(
+                    left_after,
+                    Some(expected),
+                    "{name}, paced {paced}, after a timeout {forgotten}"
+                );
+            }
         }
-        now += Duration::from_millis(1);
     }
-    assert_eq!(left_after, Some(21)); // the first ACK more than 20 ms after the round's begin
 }
 
 #[test]

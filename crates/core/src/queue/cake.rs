@@ -21,7 +21,7 @@
 //! Linux the first drop of a new flow follows the first long wait at once, which neither the paper nor the source's own comment
 //! wants: here only with `details = "linux"`. There is no `ingress`, with which Linux charges dropped packets to the shaper and to their flow, as they have crossed
 //! the line already, and lets a queue wait for two packets of each busy queue before it signals: a command for arrivals has it, the simulation sends at the
-//! link's rate what is not dropped. Without `bandwidth` target and interval are those of a shaper at the link's rate: in Linux
+//! link's rate what is not dropped. Without `bandwidth` target, interval, quantum and limit are those of a shaper at the link's rate: in Linux
 //! a device without a shaper is taken for infinitely fast, which a slow line never is. The longest queue is found within a factor of two (docs/design/queues.md#drr-longest). Work per
 //! packet grows with the busy queues of one host, as in Linux: each turn grants a share only.
 
@@ -131,14 +131,14 @@ impl Cake {
     /// `limit`, `bandwidth`, `isolation`, `queues`, `quantum`, `target`, `interval`, `ecn`, `details`.
     pub const PARAMETERS: &'static [Parameter] = &[
         parameter!("limit": Limit = auto,
-            "What may wait in all queues together; by default 1500/2304 of Linux's memory: that of 10240 packets, with `bandwidth` no more than four intervals at that rate or 4 MiB, whichever is more"),
+            "What may wait in all queues together; by default 1500/2304 of Linux's memory: that of 10240 packets, and no more than four intervals at the rate or 4 MiB, whichever is more"),
         parameter!("bandwidth": Rate(Rate(1000), Rate(1_000_000_000_000)) = auto,
             "Rate to shape to, layer 3; by default none: the link's own rate holds"),
         parameter!("isolation": Choice(&["triple-isolate", "dual-srchost", "dual-dsthost", "flows"]) = "triple-isolate",
             "Fair among senders and receivers, among senders, among receivers, or among flows alone (Linux cake: triple-isolate)"),
         parameter!("queues": Integer(8, 65_536) = 1024, "Queues, in sets of eight (Linux cake: 1024)"),
         parameter!("quantum": Bytes(Bytes(1), Bytes(1_000_000_000)) = auto,
-            "Bytes a host's queues may send in one round; by default the MTU, with a shaper the bytes of 244 us but at least 300 (Linux)"),
+            "Bytes a host's queues may send in one round; by default the bytes of 244 us at the rate, at least 300 and at most the MTU (Linux)"),
         TARGET,
         INTERVAL,
         parameter!("ecn": Flag = true,
@@ -166,10 +166,7 @@ impl Cake {
         let longer_by = longer.as_nanos() - target.as_nanos();
         let interval =
             Duration::from_nanos(configured_interval.as_nanos() + longer_by).max(longer.saturating_mul(2));
-        let usual = shaper.map_or(i64::from(mtu), |shaper| {
-            let bytes = (shaper.rate.bps() / 8) >> 12;
-            (bytes as i64).min(i64::from(mtu)).max(300)
-        });
+        let usual = (((rate.bps() / 8) >> 12) as i64).min(i64::from(mtu)).max(300);
         let isolates = match values.choice("isolation") {
             "triple-isolate" => [true, true],
             "dual-srchost" => [true, false],
@@ -183,7 +180,7 @@ impl Cake {
         let key = HashKey::new(link.seed);
         let limit = match values.value("limit") {
             Value::Limit(limit) => limit,
-            _ => usual_limit(mtu, shaper.map(|shaper| shaper.rate), configured_interval),
+            _ => usual_limit(mtu, rate, configured_interval),
         };
         Cake {
             limit,
@@ -352,13 +349,11 @@ impl Hosts {
 
 /// What Linux's cake_reconfigure lets wait, in bytes at layer 3. Linux limits the memory of packets: here a packet of 1500 bytes takes
 /// the 2304 bytes that it takes in most drivers, and others take in proportion.
-fn usual_limit(mtu: u32, bandwidth: Option<Rate>, interval: Duration) -> Limit {
+fn usual_limit(mtu: u32, rate: Rate, interval: Duration) -> Limit {
     // sch->limit * psched_mtu(), which counts the Ethernet header.
     let most = u128::from(LINUX_PACKETS) * u128::from(mtu + ETHERNET_HEADER);
-    let memory = bandwidth.map_or(most, |rate| {
-        let four_intervals = u128::from(rate.bps() / 8) * 4 * u128::from(interval.as_nanos()) / 1_000_000_000;
-        four_intervals.max(LEAST_MEMORY).min(most)
-    });
+    let four_intervals = u128::from(rate.bps() / 8) * 4 * u128::from(interval.as_nanos()) / 1_000_000_000;
+    let memory = four_intervals.max(LEAST_MEMORY).min(most);
     Limit::Bytes(Bytes((memory * 1500 / 2304).max(u128::from(mtu)) as u64))
 }
 

@@ -362,9 +362,14 @@ impl State {
 }
 
 impl Law {
+    /// Whether this packet is marked where another one is dropped.
+    pub(super) const fn marks(&self, packet: &Packet) -> bool {
+        self.ecn && packet.segment.ecn_capable()
+    }
+
     /// Marks the packet if marking is on and it is ECN-capable.
     fn mark(&self, packet: &mut Packet, context: &mut QueueContext<'_>) -> bool {
-        let marks = self.ecn && packet.segment.ecn_capable();
+        let marks = self.marks(packet);
         if marks {
             Law::set_ce(packet, context);
         }

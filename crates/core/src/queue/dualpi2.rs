@@ -29,7 +29,7 @@ use crate::packet::{Ecn, Packet};
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
 /// A DualPI2 queue.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ impl DualPi2 {
         parameter!("coupling": Number(1.0, 100.0) = 2.0,
             "k: an L packet is marked with k times the base probability, a C packet with its square (RFC 9332 A.1: 2)"),
         parameter!("step": Duration(Duration::ZERO, Duration::from_secs(10)) = auto,
-            "Wait above which L packets are marked on their own account; by default 1 ms (Linux; RFC 9332 A.1: from 0.8 ms on), or what two of the link's largest packets take if that is longer (DOCSIS's floor)"),
+            "Wait above which L packets are marked on their own account; by default 1 ms (Linux; RFC 9332 A.1: from 0.8 ms on), or what two of the link's largest packets take with what it adds to them, if that is longer (DOCSIS's floor)"),
         parameter!("ramp": Duration(Duration::ZERO, Duration::from_secs(10)) = Duration::ZERO,
             "Further wait over which that marking grows from none to all (Linux: a step; RFC 9332 A.1: 0.4 ms)"),
         parameter!("scheduler": Choice(&["wrr", "time-shifted"]) = "wrr",
@@ -157,13 +157,18 @@ impl DualPi2 {
                 ),
             },
             coupling,
-            step: values.duration("step").unwrap_or_else(|| {
-                let two = Bytes(2 * u64::from(link.mtu));
-                link.rate.time_for(two).max(Duration::from_millis(1))
-            }),
+            step: values
+                .duration("step")
+                .unwrap_or_else(|| DualPi2::automatic_step(link.rate, link.mtu, link.framing)),
             ramp: values.duration("ramp").unwrap_or(Duration::ZERO),
             drops,
         }
+    }
+
+    /// The step by default: what two of the largest packets (`mtu` bytes each) take with what the link adds to each (`framing` bytes), at least 1 ms.
+    pub fn automatic_step(rate: Rate, mtu: u32, framing: u32) -> Duration {
+        let two = Bytes(2 * (u64::from(mtu) + u64::from(framing)));
+        rate.time_for(two).max(Duration::from_millis(1))
     }
 
     /// p' as it was after the last update.

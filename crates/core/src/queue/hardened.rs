@@ -26,7 +26,8 @@
 //! an attack by small firsts pays for itself (with 30000 a second behind a shared port 28.1 % of honest super-packets
 //! stay whole instead of 33.7 %). With a limit in bytes a reserved place counts one MTU. RED looks at
 //! the queue without what is reserved, so that reservations cannot raise the losses of others. A drop that CoDel owes to a
-//! packet that must not be dropped falls on the next first, of whatever flow; at most one is owed, and none when the drop state ends.
+//! packet that must not be dropped falls on the next first, of whatever flow, that cannot be marked; at most one is owed, and none when the drop state ends.
+//! A first that can be marked is not dropped (RFC 3168 5), and not marked either: its flow has marks of its own, and would pay for those without ECN.
 //!
 //! **Promises.** Reserved packets never exceed `reserve`, and with those that wait never exceed `limit`; an admitted packet is
 //! never dropped. A source that redeems nothing can waste what it earned: one reserved packet for eight useful ones, at
@@ -67,7 +68,7 @@ use ledger::{Admission, Case, Ledger, Room};
 
 const OWN: &[Parameter] = &[
     parameter!("aqm": Choice(&["none", "red", "codel"]) = "none",
-        "Active queue management: none, RED for all but followers that were promised a place, or CoDel, which marks those and firsts or refuses a later super-packet"),
+        "Active queue management: none, RED for all but followers that were promised a place, or CoDel, which marks those and firsts or, without ECN, refuses a later super-packet"),
     parameter!("ecn": Flag = true, "Let RED and CoDel mark ECN-capable packets instead of dropping them"),
     codel::TARGET,
     codel::INTERVAL,
@@ -171,9 +172,13 @@ impl SpH {
                 Managed::Drop
             }
             Aqm::CoDel {
-                refuse_next_first, ..
+                law,
+                refuse_next_first,
+                ..
             } => {
-                if matches!(case, Case::First { .. }) && core::mem::take(refuse_next_first) {
+                // RFC 3168 5: what can be marked is not dropped. Drops are owed by what cannot.
+                let pays = matches!(case, Case::First { .. }) && !law.marks(packet);
+                if pays && core::mem::take(refuse_next_first) {
                     Managed::Drop
                 } else {
                     Managed::Pass

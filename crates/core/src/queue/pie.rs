@@ -17,6 +17,7 @@
 //! last, and 0 when it left nothing behind, as Linux takes it. The limit is tested before the early drop, and every drop
 //! or mark resets the sum of probabilities (Linux). By the drain rate, the packet at whose departure a measurement begins is not
 //! counted in it, since its transmission lies before that: so in Linux, but for its first measurement; a measurement that took no time goes on.
+//! The probability decays by 2 % an update while the delay is 0 and was 0 before (4.2, and Linux); appendix A decays it below half of the target.
 //! Linux's 2 % more above 250 ms is not in the RFC and not here.
 
 use super::LinkContext;

@@ -25,7 +25,7 @@ use crate::parameter;
 use crate::parameter::{Parameter, Values};
 use crate::rng::{Probability, Rng};
 use crate::time::Instant;
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
 /// A RED queue.
 #[derive(Clone, Debug)]
@@ -120,6 +120,12 @@ impl Red {
         }
     }
 
+    /// The lower threshold by default, in packets of `mean_packet` bytes: half of ns-2's target queue of 5 ms, at least 5 packets.
+    pub fn automatic_threshold(rate: Rate, mean_packet: f64) -> f64 {
+        let packets_per_second = rate.bps() as f64 / (8.0 * mean_packet);
+        (0.005 * packets_per_second / 2.0).max(5.0)
+    }
+
     /// The average as it was after the last arrival: packets, or bytes in byte mode.
     pub fn average(&self) -> f64 {
         self.law.average
@@ -129,10 +135,9 @@ impl Red {
 impl EarlyDrop {
     pub(super) fn new(config: &EarlyDropConfig, link: &LinkContext) -> EarlyDrop {
         let packets_per_second = link.rate.bps() as f64 / (8.0 * config.mean_packet);
-        // ns-2: half of a target queue of 5 ms, at least 5 packets.
         let min = config
             .min_threshold
-            .unwrap_or_else(|| (0.005 * packets_per_second / 2.0).max(5.0));
+            .unwrap_or_else(|| Red::automatic_threshold(link.rate, config.mean_packet));
         let max = config.max_threshold.unwrap_or(3.0 * min).max(min);
         let unit = if config.byte_mode { config.mean_packet } else { 1.0 };
         EarlyDrop {

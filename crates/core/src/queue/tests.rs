@@ -61,6 +61,11 @@ fn build(name: &str, limit: Limit, ecn: bool) -> AnyQueue {
     if entry.parameters.iter().any(|parameter| parameter.name == "ecn") {
         values.set("ecn", Value::Flag(ecn)).expect("a flag");
     }
+    // By default CAKE's turn on a slow link is a fifth of a packet (Linux), so that one packet takes five; what is held is the work for a turn of a packet.
+    if name == "cake" {
+        let packet = Value::Bytes(Bytes(u64::from(LINK.mtu)));
+        values.set("quantum", packet).expect("an amount");
+    }
     AnyQueue::build(name, &values, &LINK).expect("an entry of the registry")
 }
 

@@ -152,7 +152,7 @@ impl Connection {
         let shared = &mut connection.shared;
         shared.irs = state.irs;
         shared.last_ack_sent = 1;
-        shared.ts_recent = Shared::ts_offset(state.irs); // what its SYN would have carried
+        shared.set_ts_recent(now, Shared::ts_offset(state.irs)); // what its SYN would have carried
         shared.mss = state.mss;
         shared.sack = config.sack;
         shared.timestamps = config.timestamps;
@@ -207,7 +207,7 @@ impl Connection {
             if kind == Timer::Syn {
                 self.on_syn_timeout(now);
             } else if let Some(sender) = &mut self.sender
-                && let Err(error) = sender.on_timer(now, &mut self.shared, kind)
+                && let Err(error) = sender.on_timer(now, &mut self.shared, self.state, kind)
             {
                 self.fail(error);
             }
@@ -516,6 +516,12 @@ impl Connection {
         let thin = self.sender.as_ref().and_then(|sender| sender.thin.as_ref());
         thin.and_then(|thin| thin.latencies.as_deref())
             .unwrap_or_default()
+    }
+
+    /// The first transmission of each segment with data that is not acknowledged, in no order; after the end of the connection of those that never
+    /// were. Empty without [`Setting::NoteLatencies`].
+    pub fn unacknowledged(&self) -> impl Iterator<Item = Instant> {
+        self.sender.iter().flat_map(|sender| sender.unacknowledged())
     }
 
     /// Connection state.

@@ -154,8 +154,10 @@ mod tests {
             name: String::from("call"),
             fct_mean_ratio: Some(ratio(times)),
             fct_p99_ratio: None,
+            fct_tail_ratio: None,
             goodput_ratio: None,
             harm: None,
+            by_size: Vec::new(),
         };
         let of = |times, waits| harm_of(&call(times), &ratio(0.02), Lacks::Datagrams, waits, false);
         assert_eq!(of(0.66, true), "call loses 2 % of its datagrams");

@@ -1,16 +1,20 @@
 //! The answer in words: what to try, where, what it wins, whom it harms, how sure that is, and how to turn it on.
 
 use super::amounts::{harm_words, shorter};
+use super::commanded::pays;
 use super::parts::{acts_at, by_weight, is_behind, net, part_at, part_that_matters, part_to_begin_with};
-use super::ranking::{Rows, WORTHWHILE};
+use super::ranking::Rows;
 use super::turn_on::{self, Missing};
-use super::{Plan, words};
+use super::{Plan, tail, words};
 use crate::mechanisms::Effort;
-use crate::result::{Document, Recommended, SensitivityPoint, Variant, Versus};
-use equals::equals;
+use crate::result::{Document, Jittered, Recommended, SensitivityPoint, TailRatio, Variant, Versus};
+use crate::run::Batch;
+use equals::{ChosenBy, equals};
+use jittered::with_jitter;
 use nothing::{not_near, nothing, same_seeds, starving};
 
 mod equals;
+mod jittered;
 mod nothing;
 #[cfg(test)]
 mod tests;
@@ -97,11 +101,15 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
         let stands = |point: &SensitivityPoint| of(point).contains(name) || point.needs_nothing(name);
         document.sensitivity.iter().all(stands)
     };
+    let first_with_jitter = |jittered: &Jittered, name: &String| {
+        let mut there = jittered.recommended.iter().chain(&jittered.equals);
+        there.any(|other| other == name)
+    };
     let with_jitter = |name: &String| {
-        document.jittered.as_ref().is_none_or(|jittered| {
-            let mut there = jittered.recommended.iter().chain(&jittered.equals);
-            there.any(|other| other == name)
-        })
+        document
+            .jittered
+            .as_ref()
+            .is_none_or(|jittered| jittered.open_with_seeds.is_some() || first_with_jitter(jittered, name))
     };
     let best = |name: &String| near(name, |point| &point.first_tier) && with_jitter(name);
     let first = wins
@@ -121,27 +129,47 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
         }
     }
     if let Some(jittered) = &mut document.jittered {
-        jittered.holds = true;
+        jittered.holds = first_with_jitter(jittered, &chosen);
+        if chosen != own.variant {
+            // It has the seeds of the first pass there.
+            let none = jittered.recommended.is_none();
+            jittered.open_with_seeds = none.then_some(plan.seeds.len() as u64);
+        }
     }
     if tier > own.tier {
         document.refuted = Some(own.variant.clone());
     }
     let index = plan.variants.iter().position(|variant| variant.name == chosen);
     document.recommended = match index {
-        Some(index) if chosen != own.variant => Some(Recommended {
-            equals: wins
+        Some(index) if chosen != own.variant => {
+            let equals: Vec<String> = wins
                 .into_iter()
                 .filter(|(_, other, name)| *other == tier && *name != chosen)
                 .map(|(_, _, name)| name)
-                .collect(),
-            places: places(plan, index),
-            matters: part_that_matters(plan, &document.variants, index).map(|part| acts_at(plan, part)),
-            variant: chosen,
-            tier,
-            ..own
-        }),
+                .collect();
+            // Of another tier nobody asked who belongs to it.
+            let mut open = own.open;
+            open.retain(|name| tier == own.tier && *name != chosen);
+            Some(Recommended {
+                places: places(plan, index),
+                matters: part_that_matters(plan, &document.variants, index).map(|part| acts_at(plan, part)),
+                seeds: fewest_runs(&document.variants, &chosen, &equals),
+                undecided: open.len() as u64,
+                open,
+                variant: chosen,
+                equals,
+                tier,
+            })
+        }
         _ => Some(own),
     };
+}
+
+/// The seeds that a variant and all of its equals have.
+fn fewest_runs(variants: &[Variant], name: &str, equals: &[String]) -> u64 {
+    let of_tier = |variant: &&Variant| variant.name == name || equals.contains(&variant.name);
+    let runs = variants.iter().filter(of_tier).map(|variant| variant.runs);
+    runs.min().unwrap_or(0)
 }
 
 /// Whether an answer holds elsewhere: the setting belongs to the first tier there too; without one, where there is none either.
@@ -168,7 +196,7 @@ fn places(plan: &Plan, index: usize) -> Vec<String> {
 }
 
 /// The answer of a comparison.
-pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
+pub(super) fn answer(plan: &Plan, rows: &Rows, batch: &Batch, document: &Document) -> String {
     let variants = &document.variants;
     let waits = plan.described.groups.iter().any(|group| group.latency_sensitive);
     let measured = variants
@@ -233,22 +261,14 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
         recommended,
         done,
         variants,
+        chosen_by(plan, batch, &recommended.variant),
+        &|own, others| tail::differences(plan, batch, own, others),
+    ));
+    text.push_str(&with_jitter(
+        document,
+        &recommended.variant,
         plan.choice().search.is_some(),
     ));
-    if let Some(jittered) = &document.jittered
-        && !jittered.holds
-    {
-        text.push_str(&match &jittered.recommended {
-            Some(other) => format!(
-                " With jitter ({}) the best is {other} instead: without any jitter the order is a matter of phase (docs/trust.md), so go by that.",
-                jittered.set
-            ),
-            None => format!(
-                " With jitter ({}) nothing is significantly sooner: without any jitter the order is a matter of phase (docs/trust.md), so do not go by it.",
-                jittered.set
-            ),
-        });
-    }
     let name = &recommended.variant;
     let (idle, other): (Vec<&SensitivityPoint>, Vec<&SensitivityPoint>) = document
         .sensitivity
@@ -311,6 +331,18 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     text
 }
 
+/// By which seeds a search chose the variant `name`; `None`: nothing was searched. A search that is interrupted before its finalists are compared has runs
+/// with its own seeds only.
+fn chosen_by(plan: &Plan, batch: &Batch, name: &str) -> Option<ChosenBy> {
+    plan.choice().search?;
+    let index = plan.variants.iter().position(|variant| variant.name == name)?;
+    let own = batch.runs.get(index)?;
+    Some(match own.iter().any(|run| plan.seeds.contains(&run.seed)) {
+        true => ChosenBy::OtherSeeds,
+        false => ChosenBy::TheseSeeds,
+    })
+}
+
 /// What is said of figures that a shaper beside a line of varying rate does not reach.
 const FOLLOWS: &str = " That is with the queue in the device at the line itself: a shaper next to it, which learns the rate only after a while, gets a part of this.";
 
@@ -345,24 +377,22 @@ fn out_of_reach(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Str
 
 /// Of which groups that wait the slowest wait longer, although the mean may be shorter.
 fn slowest(plan: &Plan, versus: &Versus) -> String {
-    let longer: Vec<String> = versus
+    let longer: Vec<(f64, String)> = versus
         .groups
         .iter()
         .zip(&plan.described.groups)
         .filter(|(_, info)| info.latency_sensitive)
         .filter_map(|(group, _)| {
-            let p99 = group.fct_p99_ratio.filter(|ratio| ratio.significant)?;
-            (p99.value >= 1.0 + MUCH_LONGER)
-                .then(|| format!("{} {:.0} %", group.name, 100.0 * (p99.value - 1.0)))
+            let TailRatio { level, ratio } = group.fct_tail_ratio.filter(|tail| tail.ratio.significant)?;
+            (ratio.value >= 1.0 + MUCH_LONGER).then(|| {
+                (
+                    level,
+                    format!("{} {:.0} %", group.name, 100.0 * (ratio.value - 1.0)),
+                )
+            })
         })
         .collect();
-    match longer.as_slice() {
-        [] => String::new(),
-        longer => format!(
-            " The slowest hundredth takes longer, though: the 99th percentile of {} more.",
-            longer.join(", of ")
-        ),
-    }
+    tail::longer(&longer)
 }
 
 /// What to try where somebody misses what the command leaves of the line: `there` is at the rate of the command, `versus` at the line's own.
@@ -383,8 +413,7 @@ fn commanded(
     };
     let small = turn_on::carries_acknowledgments(plan, done);
     let said = |versus: &Versus| format!("{}, {}", shorter(plan, versus), harm_words(plan, versus));
-    let net = there.win.unwrap_or(0.0) - there.harm.map_or(0.0, |harm| harm.value);
-    if there.significant && there.win.unwrap_or(0.0) >= WORTHWHILE && net > 0.0 {
+    if pays(there) {
         let leaves = match small {
             true => format!("with whose {command} {lines} {carry} {share} less, {SMALL}"),
             false => format!("whose {command} {leaves} {share} of {lines} unused"),
@@ -521,5 +550,5 @@ fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option
     Some((own, words::in_short(&best.name, best.versus.as_ref()?)))
 }
 
-/// A 99th percentile that is longer by so much is mentioned.
+/// A percentile of the slowest that is longer by so much is mentioned.
 const MUCH_LONGER: f64 = 0.1;

@@ -7,6 +7,7 @@
 //! acknowledgments fill it, or where a group fares worse than a line that is slower by the margin explains.
 
 use super::harm::Fair;
+use super::ranking::WORTHWHILE;
 use super::study::{Runner, StudyError, count};
 use super::{Plan, ranked, turn_on, words};
 use crate::identity;
@@ -76,6 +77,13 @@ pub(super) fn at_command(
     Ok(there.filter(goes_by_it))
 }
 
+/// Whether the recommended variant wins more than it harms at the rate of its command too.
+pub(super) fn pays(there: &Versus) -> bool {
+    let win = there.win.unwrap_or(0.0);
+    let net = win - there.harm.map_or(0.0, |harm| harm.value);
+    there.significant && win >= WORTHWHILE && net > 0.0
+}
+
 /// A link behind a shaper.
 struct Slower {
     link: usize,
@@ -91,7 +99,7 @@ fn slower(plan: &Plan, done: &Variant, index: usize) -> Vec<Slower> {
         let margin = instruction.margin.filter(|margin| *margin >= words::LEAST_MARGIN);
         let mut places = plan.places.iter();
         let place = places.find(|place| place.described() == instruction.place);
-        let shaped = place.and_then(|place| turn_on::shaped(plan, index, place));
+        let shaped = place.and_then(|place| turn_on::shaped(plan, index, place, done));
         let (Some(margin), Some(place), Some(shaped)) = (margin, place, shaped) else {
             continue;
         };

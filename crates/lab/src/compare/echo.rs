@@ -201,6 +201,7 @@ fn with_pings(spec: &Spec, lines: &[Line]) -> Spec {
     for (number, line) in lines.iter().enumerate() {
         with.groups.push(GroupSpec {
             name: format!("ping through line {number}"),
+            draws: None,
             traffic: Traffic::Ping {
                 interval: Distribution::Exponential {
                     mean: rarest.max(INTERVAL_S),
@@ -211,11 +212,13 @@ fn with_pings(spec: &Spec, lines: &[Line]) -> Spec {
             spread: PairPolicy::RoundRobin,
             start: Duration::ZERO,
             start_spacing: Duration::ZERO,
+            spaced_by_host: false,
             stop: None,
             sender: any.sender.clone(),
             receiver: any.receiver.clone(),
             interface: Interface::default(),
             relay: None,
+            tls: None,
             most_requests: None,
         });
     }
@@ -247,7 +250,7 @@ fn met(variant: &str, line: &str, spec: &Spec, group: usize, runs: &[RunData]) -
 }
 
 /// Layer-3 bytes of what `ping` sends unless told otherwise.
-const PACKET: Bytes = Bytes(84);
+pub(super) const PACKET: Bytes = Bytes(84);
 
 /// Mean time between two of them (s).
 const INTERVAL_S: f64 = 0.1;

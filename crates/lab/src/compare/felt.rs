@@ -35,13 +35,32 @@ pub fn felt(group: &Group) -> Option<String> {
     if let Some(lost) = share(GroupMetric::LostShare) {
         parts.push(format!("{lost:.2} % of the datagrams lost"));
     }
+    let never = without_picture(group);
+    let any = never.is_some();
+    parts.extend(never);
     let measures = kind.map_or(&[][..], |kind| kind.facts().measures);
     for measure in measures {
         if let Some(found) = group.more.get(measure.name) {
+            // A player without a picture had no stalls either.
+            if any && measure.name == "stalls" && found.mean == 0.0 {
+                continue;
+            }
             parts.extend(in_words(measure.name, found.mean));
         }
     }
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// How many players showed no picture before the end; `None`: all of them did.
+fn without_picture(group: &Group) -> Option<String> {
+    let players = group.more.get("without_picture")?;
+    let never = (players.mean * players.n as f64).round();
+    (never > 0.0).then(|| {
+        format!(
+            "{never} of {} players showed no picture before the end",
+            players.n
+        )
+    })
 }
 
 /// A measure that only some kinds have, by its name in results, with its mean; `None` where it says nothing.
@@ -53,6 +72,8 @@ fn in_words(measure: &str, mean: f64) -> Option<String> {
         "stalls" if mean == 0.0 => Some(String::from("no stalls")),
         "stalls" => Some(format!("{mean:.2} stalls of a player on average")),
         "stalled_share" => visible.then(|| format!("the picture stood still for {share:.1} % of the time")),
+        // In numbers of players: `without_picture`.
+        "without_picture" => None,
         "idle_share" => visible.then(|| format!("nothing to load for {share:.1} % of the time")),
         "window_after_pause" => Some(format!(
             "after a pause the window of a server is {share:.0} % of what it was when the request came"
@@ -94,6 +115,9 @@ mod tests {
     fn no_name_of_a_field_is_shown() {
         for kind in TrafficKind::ALL {
             for measure in kind.facts().measures {
+                if measure.name == "without_picture" {
+                    continue;
+                }
                 let said = in_words(measure.name, 0.5).unwrap_or_default();
                 assert!(
                     !said.contains('_') && !said.is_empty(),

@@ -1,14 +1,14 @@
 //! One variant of the document from its runs.
 
+use super::sizes::by_size;
 use super::{Planned, direction};
 use crate::metrics::counters::Counters;
-use crate::metrics::flows::times;
 use crate::metrics::units::{LOOKUP_J, NodeCounts, handled};
 use crate::metrics::{
     GroupMetric, LinkMetric, LinkRuns, Metric, Of, PlainLinkMetric, Scene, VariantMetric, VariantRuns,
     measured_s, values,
 };
-use crate::result::{Drops, Group, Link, Node, RunData, SizeClass, Variant};
+use crate::result::{Drops, Group, Link, Node, RunData, Variant};
 use crate::scenario::Resolved;
 use crate::statistics::{Resamples, Sample, summarize};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
@@ -98,27 +98,6 @@ fn turn_on(planned: &Planned) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-/// Leaves out classes that are empty in every variant.
-pub(super) fn leave_out_empty_sizes(variants: &mut [Variant]) {
-    let groups = variants.first().map_or(0, |variant| variant.groups.len());
-    for group in 0..groups {
-        let classes = variants[0].groups[group].by_size.len();
-        let filled: Vec<bool> = (0..classes)
-            .map(|class| {
-                variants
-                    .iter()
-                    .any(|variant| variant.groups[group].by_size[class].fct_s.is_some())
-            })
-            .collect();
-        for variant in &mut *variants {
-            let mut keep = filled.iter();
-            variant.groups[group]
-                .by_size
-                .retain(|_| keep.next().copied().unwrap_or(false));
-        }
-    }
-}
-
 /// The answer of a single run.
 pub(super) fn answer(variant: &Variant) -> String {
     let group = variant
@@ -139,10 +118,17 @@ pub(super) fn answer(variant: &Variant) -> String {
             group.completed, fct.n, group.name, fct.mean
         ),
         None => match delivered(variant) {
-            none if none.is_empty() => String::from("No transfer of a group that waits was measured."),
+            none if none.is_empty() && waits(variant) => {
+                String::from("No transfer of a group that waits was measured.")
+            }
             sentences => sentences.join(" "),
         },
     }
+}
+
+/// Whether there is a group that waits.
+fn waits(variant: &Variant) -> bool {
+    variant.groups.iter().any(|group| group.latency_sensitive)
 }
 
 /// How long messages and datagrams of groups that wait took to arrive.
@@ -155,6 +141,16 @@ fn delivered(variant: &Variant) -> Vec<String> {
             true => "Messages",
             false => "Datagrams",
         };
+        if group.undelivered > 0 {
+            return Some(format!(
+                "{} of {} {} of {} arrived; all took at least {:.3} s on average, those that did not arrive counted with their age.",
+                times.n.saturating_sub(group.undelivered),
+                times.n,
+                what.to_lowercase(),
+                group.name,
+                times.mean
+            ));
+        }
         Some(format!(
             "{what} of {} took {:.3} s on average to arrive (median {:.3} s, 99th percentile {:.3} s).",
             group.name, times.mean, times.p50, times.p99
@@ -214,6 +210,7 @@ fn group(
         flows: total(GroupMetric::Flows),
         completed: total(GroupMetric::Completed),
         censored: total(GroupMetric::Censored),
+        undelivered: total(GroupMetric::Undelivered),
         fct_s: summary(GroupMetric::Fct),
         acked_s: summary(GroupMetric::Acked),
         delivery_latency_s: summary(GroupMetric::DeliveryLatency),
@@ -225,36 +222,6 @@ fn group(
         congestion_events: Some(total(GroupMetric::CongestionEvents)),
         more: more.chain(measures).collect(),
     }
-}
-
-/// Completion times by classes of size: 1, 3, 10, 30... kB.
-fn by_size(kind: TrafficKind, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Vec<SizeClass> {
-    if !kind.facts().completes {
-        return Vec::new();
-    }
-    let class = |bytes: u64| {
-        SIZES
-            .partition_point(|edge| *edge <= bytes)
-            .clamp(1, SIZES.len() - 1)
-            - 1
-    };
-    let mut classes = vec![Vec::new(); SIZES.len() - 1];
-    for output in outputs {
-        let mut flows = vec![Vec::new(); SIZES.len() - 1];
-        for flow in output.groups.get(index).map_or(&[][..], |group| &group.flows) {
-            flows[class(flow.bytes.0)].push(flow);
-        }
-        for (class, flows) in classes.iter_mut().zip(flows) {
-            class.push(times(kind, flows, output));
-        }
-    }
-    let classes = classes.iter().zip(SIZES.windows(2));
-    let classes = classes.map(|(runs, edges)| SizeClass {
-        from_bytes: edges[0],
-        to_bytes: edges[1],
-        fct_s: summarize(runs, resamples),
-    });
-    classes.collect()
 }
 
 fn link(scene: &Scene<'_>, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Link {
@@ -335,26 +302,3 @@ pub(super) fn goodput(runs: &[&RunData], index: usize) -> Vec<(f64, f64)> {
         })
         .collect()
 }
-
-const SIZES: [u64; 20] = [
-    0,
-    1_000,
-    3_000,
-    10_000,
-    30_000,
-    100_000,
-    300_000,
-    1_000_000,
-    3_000_000,
-    10_000_000,
-    30_000_000,
-    100_000_000,
-    300_000_000,
-    1_000_000_000,
-    3_000_000_000,
-    10_000_000_000,
-    30_000_000_000,
-    100_000_000_000,
-    300_000_000_000,
-    1_000_000_000_000,
-];

@@ -6,19 +6,19 @@
 //! such a queue is compared with these values too, and recommended with them if the simulation shows that they help.
 
 use super::Plan;
-use crate::mechanisms::{self, Mechanism};
+use crate::mechanisms::Mechanism;
 use crate::scenario::Resolved;
 use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::time::Duration;
 
 impl Plan {
-    /// Adds every queue of the CoDel family, alone, with the interval of the longest path, where its default is far too short.
-    pub(super) fn add_for_long_paths(&mut self) {
+    /// Adds every queue of the CoDel family among `mechanisms`, alone, with the interval of the longest path, where its default is far too short.
+    pub(super) fn add_for_long_paths(&mut self, mechanisms: impl IntoIterator<Item = &'static Mechanism>) {
         if long(&self.described).is_none() {
             return;
         }
-        let entries = mechanisms::ENTRIES.iter();
-        let queues: Vec<&'static Mechanism> = entries
+        let queues: Vec<&'static Mechanism> = mechanisms
+            .into_iter()
             .filter(|entry| {
                 entry.changes_queues() && !entry.changes_senders() && entry.missing(&self.described).is_none()
             })
@@ -82,6 +82,11 @@ mod tests {
     use crate::scenario::Scenario;
 
     fn names(delay: &str, queue: &str) -> Vec<String> {
+        names_of(delay, queue, &[])
+    }
+
+    /// Names of what is compared where only these are to be.
+    fn names_of(delay: &str, queue: &str, only: &[&str]) -> Vec<String> {
         let text = format!(
             r#"[network]
 kind = "dumbbell"
@@ -96,8 +101,26 @@ arrivals = {{ dist = "poisson", rate = "3 per second" }}
 "#
         );
         let scenario = Scenario::parse("long.toml", &text).expect("it is correct");
-        let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
+        let choice = Choice {
+            only: only.iter().map(|&name| name.to_owned()).collect(),
+            ..Choice::default()
+        };
+        let plan = Plan::compare(scenario, &choice).expect("it resolves");
         plan.variants.into_iter().map(|planned| planned.name).collect()
+    }
+
+    #[test]
+    fn a_queue_that_is_named_is_tried_with_the_interval_of_a_long_path_too() {
+        let only = ["fq-codel", "pie", "bbr", "cake + bbr"];
+        let tuned = "fq-codel (interval = 600 ms, target = 30 ms)";
+        assert_eq!(
+            names_of("288 ms", "drop-tail", &only),
+            ["as described", "fq-codel", "pie", "bbr", "cake + bbr", tuned]
+        );
+        assert_eq!(
+            names_of("40 ms", "drop-tail", &only),
+            ["as described", "fq-codel", "pie", "bbr", "cake + bbr"]
+        );
     }
 
     #[test]

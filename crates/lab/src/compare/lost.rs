@@ -31,7 +31,9 @@ impl Lost {
     }
 
     pub(super) fn ratio(&self, resamples: &Resamples) -> Ratio {
-        let ci95 = resamples.interval(self.resampled.clone());
+        let ci95 = resamples
+            .interval_about(self.value, self.resampled.clone())
+            .map(|[low, high]| [low.max(0.0), high.min(1.0)]);
         Ratio {
             value: self.value,
             ci95,

@@ -3,7 +3,10 @@
 
 mod amounts;
 mod answer;
+mod asked;
+mod buffers;
 mod commanded;
+mod crowded;
 mod early;
 mod echo;
 pub mod exhaustive;
@@ -11,6 +14,7 @@ mod fair;
 mod felt;
 pub(crate) mod groups;
 mod harm;
+mod jitter;
 mod ladder;
 mod long_path;
 mod losses;
@@ -25,9 +29,13 @@ mod remarks;
 pub mod search;
 mod senders;
 pub mod sensitivity;
+mod sent;
 mod significance;
+mod sizes;
 pub mod space;
+mod step;
 pub mod study;
+pub(crate) mod tail;
 #[cfg(test)]
 mod tests;
 mod tiers;
@@ -100,7 +108,7 @@ fn summaries(
             groups::variant(planned, runs, loss_free, bottleneck, [&resamples, elsewhere])
         })
         .collect();
-    groups::leave_out_empty_sizes(&mut variants);
+    sizes::leave_out_empty(&mut variants);
     variants
 }
 
@@ -116,7 +124,7 @@ fn conclude(plan: &Plan, rows: &ranking::Rows, batch: &Batch, comparison: &mut C
     document.answer = match plan.variants.len() {
         1 if plan.choice().search.is_some() && !document.interrupted => answer::nothing_to_try(),
         1 => groups::answer(&document.variants[0]),
-        _ => answer::answer(plan, rows, document),
+        _ => answer::answer(plan, rows, batch, document),
     };
     document.notes = notes::notes(plan, batch, document);
 }
@@ -126,6 +134,7 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
     let resampling = Resampling::new(plan);
     let mut variants = summaries(plan, batch, &bottleneck, &|runs| resampling.of(runs));
     let rows = ranking::rank(plan, batch, &resampling, &mut variants);
+    sizes::fill(plan, batch, &resampling, &mut variants);
     remarks::fill(plan, batch, &mut variants);
     let recommended = answer::recommended(plan, &rows, &variants);
     let instructions: Vec<_> = (0..variants.len())

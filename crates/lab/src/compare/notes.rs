@@ -1,18 +1,19 @@
 //! Notes under a comparison: what bears on how far its figures can be trusted.
 
+mod directions;
+mod interface;
+mod tls;
+
 use super::place::Place;
-use super::{Plan, numbers};
-use crate::memory;
+use super::{Plan, buffers, crowded, numbers};
 use crate::metrics::GroupMetric;
-use crate::result::{Document, Group};
+use crate::result::{Document, Group, Variant};
 use crate::run::Batch;
 use crate::scenario::Medium;
 use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::link::Loss;
-use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::tcp::EcnFeedback;
-use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::spec::{Compared, GroupSpec, LinkRate, LinkSpec, Losses, Traffic, TrafficKind};
+use fleetfoot_sim::spec::{Compared, LinkSpec, Losses, Traffic};
 
 /// What a reader must know beside the figures, the most important first.
 pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
@@ -29,12 +30,14 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
     if let Some(fit) = &plan.described.fit {
         notes.push(fit.sentences());
     }
+    notes.extend(buffers::notes(plan, document));
     notes.extend(many_lost(plan));
     // Of those that the answer rests on there may be more runs than of others.
-    let finished = document
-        .recommended
-        .as_ref()
-        .map_or(finished, |setting| setting.seeds as usize);
+    let finished = document.recommended.as_ref().map_or(finished, |setting| {
+        let mut variants = document.variants.iter();
+        let own = variants.find(|variant| variant.name == setting.variant);
+        own.map_or(setting.seeds, |own| own.runs) as usize
+    });
     let any = document.recommended.is_some() || !batch.interrupted;
     if several && any && finished < ENOUGH_SEEDS {
         notes.push(format!(
@@ -42,6 +45,8 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         ));
     }
     notes.extend((0..plan.described.groups.len()).filter_map(|group| rounds_left_out(plan, document, group)));
+    notes.extend(super::asked::note(plan, document));
+    notes.extend(super::sent::note(plan, batch, document));
     if several
         && batch
             .runs
@@ -58,12 +63,10 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             "no link has jitter; with it ({}) the answer is the same: docs/trust.md, Phase effects",
             jittered.set
         ));
-    } else if several && document.jittered.is_none() && keeps_step(plan) {
-        notes.push(String::from(
-            "no link has jitter, so long flows keep step with the drop-tail queue and others take the losses; \
-             jitter of one packet time at the bottleneck (network.access.jitter) prevents it: docs/trust.md, Phase effects",
-        ));
+    } else if let Some(steps) = super::step::of(plan).filter(|_| several && document.jittered.is_none()) {
+        notes.push(steps.note());
     }
+    notes.extend(crowded::note(plan));
     let standing: Vec<usize> = plan.stands().collect();
     let untouched: Vec<String> = standing
         .iter()
@@ -84,16 +87,20 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         .filter(|variant| in_answer(document, &variant.name))
         .find_map(|variant| Some((variant, super::early(variant, bottleneck, measured_s)?)));
     notes.extend(early.map(|(variant, said)| format!("{}: {said}", variant.name)));
+    notes.extend(interface::taken_for_own(plan));
     notes.extend(dsl_without_framing(plan));
     notes.extend(red_that_drops(plan));
     if several && !plan.standing.is_empty() && standing.is_empty() {
         notes.push(nothing_stands(plan, document));
     }
     notes.extend(several.then(|| too_short(plan, document)).flatten());
-    notes.extend((0..plan.described.groups.len()).filter_map(|index| buffer_bound(plan, document, index)));
     notes.extend((0..plan.described.groups.len()).filter_map(|index| for_a_part(plan, index)));
     notes.extend(nagle(plan, document));
+    notes.extend(tls::without_tls(&plan.described.spec.groups));
     for (index, info) in plan.described.groups.iter().enumerate() {
+        if !info.kind.facts().both_ways {
+            notes.extend(directions::one_of_two(&plan.described.spec.groups[index]));
+        }
         let counted = |count: fn(&Group) -> u64| -> Vec<(&str, u64, u64)> {
             document
                 .variants
@@ -144,9 +151,29 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
                 info.name
             ));
         }
+        if let Some(times) = directions(document, index) {
+            notes.push(format!(
+                "{}: its times are of frames both ways together, and the ways differ; medians down and up: {times}",
+                info.name
+            ));
+        }
         if let Some(open) = listed(&counted(|group| group.censored)) {
             notes.push(format!(
                 "{}: flows that did not complete (means take their age, quantiles take them as the largest): {open}",
+                info.name
+            ));
+        }
+        // Of other kinds they are flows, or parts of such.
+        let messages = info.kind.facts().is_message_stream().then(|| {
+            let of = |variant: &Variant| messages(&variant.groups[index]);
+            let variants = document.variants.iter();
+            variants
+                .map(|variant| (variant.name.as_str(), of(variant).0, of(variant).1))
+                .collect()
+        });
+        if let Some(open) = messages.and_then(|counts: Vec<(&str, u64, u64)>| listed(&counts)) {
+            notes.push(format!(
+                "{}: messages that had not arrived when the runs ended (means take their age, quantiles take them as the largest): {open}",
                 info.name
             ));
         }
@@ -213,11 +240,11 @@ fn dsl_without_framing(plan: &Plan) -> Option<String> {
     let (adds, advice) = match medium {
         Medium::Adsl => (
             "headers and the cells of ATM: of a full packet 1749 bytes, not 1500",
-            "`framing = \"40 B\"` and 48/53 of the rate",
+            "`framing = \"40 B\"` and 48/53 of the rate, with `rate_is_net = true`,",
         ),
         _ => (
             "headers and PTM: of a full packet 1554 bytes, not 1500",
-            "`framing = \"30 B\"` and 64/65 of the rate",
+            "`framing = \"30 B\"` and 64/65 of the rate, with `rate_is_net = true`,",
         ),
     };
     Some(format!(
@@ -262,45 +289,6 @@ fn red_that_drops(plan: &Plan) -> Option<String> {
 
 /// Thresholds that are no further apart are one.
 const STEP: f64 = 1.0;
-
-/// That connections without an end send what their buffer holds in a round trip and no more, so that no line and no queue is what they wait for.
-fn buffer_bound(plan: &Plan, document: &Document, index: usize) -> Option<String> {
-    let group = &plan.described.spec.groups[index];
-    if group.traffic.kind() != TrafficKind::Bulk || group.relay.is_some() {
-        return None;
-    }
-    let name = |node: fleetfoot_sim::spec::NodeId| plan.described.spec.nodes[node.0 as usize].name.as_str();
-    let rtts = plan.described.base_rtts().iter();
-    let own = rtts.filter(|rtt| {
-        group
-            .pairs
-            .iter()
-            .any(|&(from, to)| (name(from), name(to)) == (&rtt.from, &rtt.to))
-    });
-    let rtt_s = own
-        .map(|rtt| rtt.rtt.as_secs_f64())
-        .reduce(f64::min)
-        .filter(|rtt| *rtt > 0.0)?;
-    let (sends, takes) = (group.sender.send_buffer, group.receiver.receive_buffer);
-    let (buffer, key) = match sends <= takes {
-        true => (sends, "send_buffer"),
-        false => (takes, "receive_buffer"),
-    };
-    let bound = Bytes::get(buffer) as f64 * 8.0 / rtt_s;
-    let goodput = document.variants.first()?.groups[index]
-        .goodput_bps
-        .as_ref()?
-        .mean;
-    (goodput >= NEAR_BOUND * bound).then(|| {
-        format!(
-            "{}: a connection sends no more than {} a round trip of {}, which is {} (`tcp.{key}`): it waits for acknowledgments, not for the line",
-            group.name,
-            memory::shown(buffer.get()),
-            numbers::seconds(rtt_s),
-            numbers::rate(bound),
-        )
-    })
-}
 
 /// That a group whose rate is over the measured time is there for a part of it only.
 fn for_a_part(plan: &Plan, index: usize) -> Option<String> {
@@ -350,9 +338,6 @@ fn nagle(plan: &Plan, document: &Document) -> Option<String> {
     })
 }
 
-/// A goodput from this share of what a buffer permits on shows that the buffer is what bounds it: start-up and headers take the rest.
-const NEAR_BOUND: f64 = 0.85;
-
 /// That fewer than half of the rounds of an incast began while it was measured, as described.
 pub(super) fn rounds_left_out(plan: &Plan, document: &Document, group: usize) -> Option<String> {
     let Traffic::Incast { count, rounds, .. } = plan.described.spec.groups.get(group)?.traffic else {
@@ -377,7 +362,13 @@ pub(super) fn rounds_left_out(plan: &Plan, document: &Document, group: usize) ->
     })
 }
 
-/// That runs are too short for transfers that arrive all the time: as described, many are under way at the end. Which those are differs
+/// How many messages of a group had not arrived when the runs ended, and of how many.
+fn messages(group: &Group) -> (u64, u64) {
+    let all = group.delivery_latency_s.as_ref().map_or(0, |times| times.n);
+    (group.undelivered, all)
+}
+
+/// That runs are too short for transfers or messages that come all the time: as described, many are under way at the end. Which those are differs
 /// between variants, and variants that leave more of them so have no tier, which longer runs may show to be chance.
 pub(super) fn too_short(plan: &Plan, document: &Document) -> Option<String> {
     let described = document.variants.first()?;
@@ -386,13 +377,17 @@ pub(super) fn too_short(plan: &Plan, document: &Document) -> Option<String> {
         // A group of so many transfers has no more of them in a longer run.
         let go_on = match &spec.traffic {
             Traffic::Transfer { count, .. } => count.is_none(),
-            Traffic::Web(_) | Traffic::ClosedLoop { .. } => true,
+            Traffic::Web(_) | Traffic::ClosedLoop { .. } | Traffic::Thin { .. } => true,
             _ => false,
         };
-        let most = MOST_UNFINISHED * group.flows as f64;
-        if go_on && group.flows > 0 && group.censored as f64 > most {
-            open.push(format!("{}: {} of {}", group.name, group.censored, group.flows));
-            times = times.max(group.censored as f64 / most);
+        let ((left, all), what) = match spec.traffic.facts().is_message_stream() {
+            true => (messages(group), " messages"),
+            false => ((group.censored, group.flows), ""),
+        };
+        let most = MOST_UNFINISHED * all as f64;
+        if go_on && all > 0 && left as f64 > most {
+            open.push(format!("{}: {left} of {all}{what}", group.name));
+            times = times.max(left as f64 / most);
         }
     }
     if open.is_empty() {
@@ -422,7 +417,7 @@ fn longer(seconds: f64) -> Option<String> {
     within.then(|| format!("{} {name}", count(unit)))
 }
 
-/// Share of the flows of a group that may be under way at the end of a run without being mentioned.
+/// Share of the flows or messages of a group that may be under way at the end of a run without being mentioned.
 const MOST_UNFINISHED: f64 = 0.05;
 
 /// How late this machine was with the packets of runs in real time.
@@ -450,19 +445,33 @@ fn lateness(plan: &Plan, batch: &Batch) -> Option<String> {
 
 /// How long rounds of a group take in the variants that the answer names; `None` without rounds.
 fn rounds(document: &Document, group: usize) -> Option<String> {
-    let variants = document
-        .variants
-        .iter()
-        .filter(|variant| in_answer(document, &variant.name));
-    let times: Vec<String> = variants
+    pairs_of_times(document, |variant| {
+        let rounds = variant.groups[group].more(GroupMetric::Round)?;
+        Some([rounds.mean, rounds.p99])
+    })
+}
+
+/// Median times of a call's two directions in each variant, of variants in which one is more than half longer than the other.
+fn directions(document: &Document, group: usize) -> Option<String> {
+    pairs_of_times(document, |variant| {
+        let median = |metric| Some(variant.groups[group].more(metric)?.p50);
+        let (down, up) = (median(GroupMetric::FramesDown)?, median(GroupMetric::FramesUp)?);
+        (down.max(up) > 1.5 * down.min(up)).then_some([down, up])
+    })
+}
+
+/// Two times (s) of each of the first variants that the answer names and that have them; `None` without any.
+fn pairs_of_times(document: &Document, times: impl Fn(&Variant) -> Option<[f64; 2]>) -> Option<String> {
+    let variants = document.variants.iter();
+    let named = variants.filter(|variant| in_answer(document, &variant.name));
+    let told: Vec<String> = named
         .filter_map(|variant| {
-            let rounds = variant.groups[group].more(GroupMetric::Round)?;
-            let (mean, p99) = (numbers::seconds(rounds.mean), numbers::seconds(rounds.p99));
-            Some(format!("{} {mean} and {p99}", variant.name))
+            let [one, other] = times(variant)?.map(numbers::seconds);
+            Some(format!("{} {one} and {other}", variant.name))
         })
         .take(SHORT_LIST)
         .collect();
-    (!times.is_empty()).then(|| times.join(", "))
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// A share that every variant should keep small, as described and where it is smallest; `None` where it is nothing everywhere.
@@ -499,20 +508,6 @@ fn in_answer(document: &Document, name: &str) -> bool {
     document.recommended.as_ref().is_none_or(|setting| {
         first || setting.variant == name || setting.equals.iter().any(|equal| equal == name)
     })
-}
-
-/// Whether phase effects must be expected: long flows, a drop-tail bottleneck, and nothing that varies a packet's time.
-pub(super) fn keeps_step(plan: &Plan) -> bool {
-    let spec = &plan.described.spec;
-    let long = |group: &GroupSpec| group.traffic.facts().greedy;
-    plan.described.bottleneck_queues().contains(&"drop-tail")
-        && spec.groups.iter().any(long)
-        && spec.links.iter().all(|link| {
-            let constant = matches!(link.rate, LinkRate::Constant(_));
-            let jitter = &link.impairments.jitter;
-            let varies = |jitter: &Distribution| !matches!(jitter, Distribution::Constant(_));
-            constant && !jitter.as_ref().is_some_and(varies)
-        })
 }
 
 /// Counts by variant as text, `None` if all are zero. Of many variants the first (as described), the fewest and the most.
@@ -675,31 +670,5 @@ mod tests {
             note.ends_with("queue mechanisms have little to shorten"),
             "{note}"
         );
-    }
-
-    #[test]
-    fn a_long_flow_before_drop_tail_without_jitter_is_reported() {
-        let keeps = |edit: fn(String) -> String| {
-            let text = edit(crate::testing::BUSY_LINE.to_owned());
-            let scenario = Scenario::parse("home-line.toml", &text).expect("it is correct");
-            keeps_step(&Plan::compare(scenario, &Choice::default()).expect("it resolves"))
-        };
-        let jitter = ", jitter = { dist = \"uniform\", min = \"0 ms\", max = \"1.2 ms\" }";
-        assert!(crate::testing::BUSY_LINE.contains(jitter));
-        assert!(!keeps(|text| text));
-        assert!(keeps(|text| text.replace(
-            ", jitter = { dist = \"uniform\", min = \"0 ms\", max = \"1.2 ms\" }",
-            ""
-        )));
-        assert!(keeps(|text| text.replace(
-            "dist = \"uniform\", min = \"0 ms\", max",
-            "dist = \"constant\", value"
-        )));
-        assert!(!keeps(|text| text
-            .replace(
-                "{ dist = \"uniform\", min = \"0 ms\", max = \"1.2 ms\" }",
-                "\"0 s\""
-            )
-            .replace("drop-tail", "codel")));
     }
 }

@@ -3,6 +3,7 @@
 
 use super::plan::Plan;
 use super::ranking::WORTHWHILE;
+use super::senders::{act_at_both, data_side};
 use super::tiers::margin;
 use crate::identity;
 use crate::result::{Senders, Variant, Versus};
@@ -63,7 +64,11 @@ impl Plan {
                 self.add_part(whole, Part::Places(vec![place]));
             }
         }
-        if !queues && self.variants[whole].senders == Some(Senders::Both) {
+        let variant = &self.variants[whole];
+        // A group has one configuration for both of its ends: a side alone is one of groups that send from there.
+        let sides = data_side(&self.described, &variant.resolved) == Some(Senders::Both)
+            && !act_at_both(&self.described, &variant.resolved, &variant.set);
+        if !queues && sides {
             for side in [Senders::Servers, Senders::Clients] {
                 self.add_part(whole, Part::Side(side));
             }

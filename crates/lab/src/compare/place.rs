@@ -345,7 +345,8 @@ pub(super) fn named(described: &Resolved, places: &[Place]) -> Vec<usize> {
         .unwrap_or_else(|| (0..places.len()).collect())
 }
 
-/// The mechanisms whose settings a setting contains; one that a larger one contains adds nothing.
+/// The mechanisms whose settings a setting contains, whatever source its queues follow where several differ; one that a larger one contains
+/// adds nothing.
 pub(super) fn contained(set: &Setting, described: &Resolved) -> Vec<&'static Mechanism> {
     let given: Vec<(&str, &toml::Value)> = set.iter().collect();
     let places = places(described);
@@ -362,7 +363,7 @@ pub(super) fn contained(set: &Setting, described: &Resolved) -> Vec<&'static Mec
             let wanted = entry.setting(described, site);
             let mut keys = wanted
                 .iter()
-                .filter(|(path, _)| !path.ends_with(".queue"))
+                .filter(|(path, _)| !path.ends_with(".queue") && !path.ends_with(mechanisms::QUEUE_DETAILS))
                 .peekable();
             keys.peek().is_some() && keys.all(|pair| given.contains(&pair))
         })

@@ -86,6 +86,9 @@ pub struct Choice {
     pub single: Option<String>,
     /// Only these variants, mechanisms, or mechanisms joined by `+`; empty: all.
     pub only: Vec<String>,
+    /// Whether a queue that `only` names is not also tried with the values that suit a long path: where every network is to have the same
+    /// variants.
+    pub no_other_values: bool,
     /// The places that queue mechanisms are applied to, as LINK or LINK:DIRECTION; empty: where queues stand.
     pub places: Vec<String>,
     /// What is searched for; `None`: nothing, everything is compared.
@@ -365,11 +368,18 @@ impl Plan {
         }
         let named: Vec<_> = self.scenario.variants().to_vec();
         if let Some(wanted) = self.wanted()? {
+            let mut alone = Vec::new();
             for one in wanted {
                 match one {
                     Wanted::Variant(index) => self.add_variant(index)?,
-                    Wanted::Mechanisms(parts) => self.add(&parts, &[], None),
+                    Wanted::Mechanisms(parts) => {
+                        self.add(&parts, &[], None);
+                        alone.extend(parts.first().filter(|_| parts.len() == 1));
+                    }
                 }
+            }
+            if !self.choice.no_other_values {
+                self.add_for_long_paths(alone);
             }
             return Ok(());
         }
@@ -380,7 +390,7 @@ impl Plan {
             for mechanism in mechanisms::ENTRIES {
                 self.add(&[mechanism], &[], None);
             }
-            self.add_for_long_paths();
+            self.add_for_long_paths(mechanisms::ENTRIES);
         }
         if self.choice.pairs {
             for (first, second) in mechanisms::PAIRS {
@@ -483,7 +493,7 @@ impl Plan {
     ) -> Planned {
         Planned {
             places: place::changed(&self.described, &resolved, &self.places),
-            senders: senders(&self.described, &resolved),
+            senders: senders(&self.described, &resolved, &set),
             part_of: None,
             tuned: Vec::new(),
             name,

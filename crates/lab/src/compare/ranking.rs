@@ -11,8 +11,8 @@ use super::lost::{Lost, lost, net, worst};
 use super::significance::Significance;
 use super::tiers::{Net, pareto};
 use super::times::compared_times;
-use super::{Plan, Resampling, turn_on};
-use crate::result::{GroupVersus, Ratio, RunData, Variant, Versus};
+use super::{Plan, Resampling, tail, turn_on};
+use crate::result::{GroupVersus, Ratio, RunData, TailRatio, Variant, Versus};
 use crate::run::Batch;
 use crate::statistics::{Estimate, Resamples, Sample, geometric_mean};
 use fleetfoot_sim::spec::{Compared, Losses, TrafficKind};
@@ -76,7 +76,8 @@ impl Row {
 
 pub(super) struct GroupEstimates {
     pub(super) mean: Option<Estimate>,
-    pub(super) p99: Option<Estimate>,
+    /// The percentile by which the slowest are compared.
+    pub(super) tail: Option<(f64, Estimate)>,
     pub(super) goodput: Option<Estimate>,
     harm: Option<Ratio>,
     /// Much more of what those who wait wait for never comes.
@@ -151,12 +152,12 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
             (below.contenders, below.open)
         }
     };
+    // At one place alone less may be harmed, or more saved, than everywhere.
     let front = pareto(
         &others
             .iter()
-            .enumerate()
-            .map(|(index, variant)| {
-                let versus = variant.versus.as_ref().filter(|_| whole(&index))?;
+            .map(|variant| {
+                let versus = variant.versus.as_ref()?;
                 Some((versus.win?, versus.harm.map_or(0.0, |harm| harm.value)))
             })
             .collect::<Vec<_>>(),
@@ -356,9 +357,9 @@ impl<'a> Table<'a> {
             };
             let (above, below) = (times(&variant), times(&baseline));
             let mean = resamples.mean_ratio(&sums(&above), &sums(&below));
-            let p99 = match most {
+            let tail = match most {
                 Some(_) => None,
-                None => resamples.quantile_ratio(&above, &below, 0.99),
+                None => tail::ratio(&above, &below, &resamples),
             };
             let shares = resamples.mean_ratio(&goodput(&variant, number), &goodput(&baseline, number));
             let carried = || {
@@ -407,7 +408,7 @@ impl<'a> Table<'a> {
                 && came.is_some_and(|(after, before)| losses::too_much(&after, &before));
             groups.push(GroupEstimates {
                 mean: mean.as_ref().map(|ratio| resamples.estimate(ratio)),
-                p99: p99.as_ref().map(|ratio| resamples.estimate(ratio)),
+                tail: tail.map(|(level, ratio)| (level, resamples.estimate(&ratio))),
                 goodput: shares.as_ref().map(|ratio| resamples.estimate(ratio)),
                 harm: kept.as_ref().map(|kept| kept.ratio(&resamples)),
                 starved,
@@ -437,7 +438,10 @@ impl<'a> Table<'a> {
 }
 
 /// The runs of the seeds that both finished.
-fn common<'a>(baseline: &'a [RunData], variant: &'a [RunData]) -> (Vec<&'a RunData>, Vec<&'a RunData>) {
+pub(super) fn common<'a>(
+    baseline: &'a [RunData],
+    variant: &'a [RunData],
+) -> (Vec<&'a RunData>, Vec<&'a RunData>) {
     variant
         .iter()
         .filter_map(|run| Some((baseline.iter().find(|other| other.seed == run.seed)?, run)))
@@ -450,12 +454,20 @@ fn versus(plan: &Plan, row: &Row, significance: &Significance, index: usize, bas
         .iter()
         .zip(&plan.described.groups)
         .enumerate()
-        .map(|(number, (group, info))| GroupVersus {
-            name: info.name.clone(),
-            fct_mean_ratio: significance.ratio(0, index, number, group.mean),
-            fct_p99_ratio: significance.ratio(1, index, number, group.p99),
-            goodput_ratio: significance.ratio(2, index, number, group.goodput),
-            harm: group.harm,
+        .map(|(number, (group, info))| {
+            let tail = group.tail.and_then(|(level, estimate)| {
+                let ratio = significance.ratio(1, index, number, Some(estimate))?;
+                Some(TailRatio { level, ratio })
+            });
+            GroupVersus {
+                name: info.name.clone(),
+                fct_mean_ratio: significance.ratio(0, index, number, group.mean),
+                fct_p99_ratio: tail.filter(|tail| tail.level >= 0.99).map(|tail| tail.ratio),
+                fct_tail_ratio: tail,
+                goodput_ratio: significance.ratio(2, index, number, group.goodput),
+                harm: group.harm,
+                by_size: Vec::new(),
+            }
         })
         .collect();
     let win = row.win.map(|win| 1.0 - win.value);
@@ -491,6 +503,7 @@ fn versus(plan: &Plan, row: &Row, significance: &Significance, index: usize, bas
         harm: row.harm,
         pareto: false,
         worst_p99: worst,
+        worst_tail: tail::worst(&groups),
         significant: significance.wins[index] && !(row.unfinished && win.unwrap_or(0.0) > 0.0),
         places: planned
             .places

@@ -1,8 +1,9 @@
 //! What must be known of single rows beside what the ranking found: that a variant changed no queue that stands, or that a switch of it
-//! never acted.
+//! never acted, or that it is what another row is.
 
 use super::notes::first_of;
 use super::{Plan, Planned, turn_on};
+use crate::identity;
 use crate::metrics::GroupMetric;
 use crate::result::{RunData, Variant};
 use crate::run::Batch;
@@ -11,6 +12,12 @@ use fleetfoot_sim::output::RunOutput;
 /// Fills in the remarks of every variant but the first.
 pub(super) fn fill(plan: &Plan, batch: &Batch, variants: &mut [Variant]) {
     let standing: Vec<usize> = plan.stands().collect();
+    let identities: Vec<String> = plan
+        .variants
+        .iter()
+        .map(|planned| identity::of(&planned.resolved.spec))
+        .collect();
+    let earlier = |index: usize| (0..index).find(|&other| identities[other] == identities[index]);
     for (index, variant) in variants.iter_mut().enumerate().skip(1) {
         let planned = &plan.variants[index];
         let mut remarks = Vec::new();
@@ -19,12 +26,15 @@ pub(super) fn fill(plan: &Plan, batch: &Batch, variants: &mut [Variant]) {
             && queues_only
             && !planned.places.iter().any(|place| standing.contains(place))
         {
-            remarks.push(String::from(
-                "changes no queue that stands in the network as described",
-            ));
+            remarks.push(String::from("acts on a queue that never fills here"));
         }
         remarks.extend(turn_on::missing_at(plan, index).map(|missing| missing.reason()));
-        if let Some(twin) = twin(plan, &batch.runs, index) {
+        if let Some(same) = earlier(index).filter(|&same| same > 0) {
+            let name = &plan.variants[same].name;
+            remarks.push(format!(
+                "the same as {name} here: with what else is set, both change the same"
+            ));
+        } else if let Some(twin) = twin(plan, &batch.runs, index, &identities) {
             remarks.push(match twin {
                 0 => String::from("never acted: its runs are those of the network as described"),
                 twin => without_effect(plan, &plan.variants[twin], planned),
@@ -46,8 +56,8 @@ pub(super) fn fill(plan: &Plan, batch: &Batch, variants: &mut [Variant]) {
     }
 }
 
-/// An earlier variant with the same runs, of which this one is an extension, or the baseline.
-fn twin(plan: &Plan, runs: &[Vec<RunData>], index: usize) -> Option<usize> {
+/// A variant with the same runs but not the same specification, of which this one is an extension, or the baseline.
+fn twin(plan: &Plan, runs: &[Vec<RunData>], index: usize, identities: &[String]) -> Option<usize> {
     let own = &runs[index];
     if own.is_empty() {
         return None;
@@ -65,7 +75,8 @@ fn twin(plan: &Plan, runs: &[Vec<RunData>], index: usize) -> Option<usize> {
             .iter()
             .all(|pair| plan.variants[index].set.iter().any(|own| own == pair))
     };
-    (0..runs.len()).find(|&other| other != index && larger(other) && same(other))
+    let another = |other: usize| other == 0 || identities[other] != identities[index];
+    (0..runs.len()).find(|&other| other != index && another(other) && larger(other) && same(other))
 }
 
 /// That a variant has the runs of a smaller one, and by what it is larger: the places beside those of its part, or its settings.
@@ -130,7 +141,8 @@ fn happened(output: &RunOutput) -> impl Iterator<Item = u64> {
                 flow.stats().segments_sent,
             ]
         });
-        let latencies = group.delivery_latency.iter().map(|latency| latency.to_bits());
+        let latencies = group.delivery_latency.iter().chain(&group.delivery_censored);
+        let latencies = latencies.map(|latency| latency.to_bits());
         [group.goodput_bytes.0, group.dropped]
             .into_iter()
             .chain(flows)

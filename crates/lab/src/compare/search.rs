@@ -380,9 +380,8 @@ mod tests {
     use crate::compare::study::Study;
     use crate::compare::{Choice, Plan};
     use crate::run::{Engine, Options, execute};
-    use crate::testing::{engine, scenario};
+    use crate::testing::{engine, lasting, scenario};
     use fleetfoot_core::tcp::InitialWindow;
-    use fleetfoot_core::time::{Duration, Instant};
     use fleetfoot_sim::output::RunOutput;
     use fleetfoot_sim::spec::{LinkRate, Spec};
     use std::sync::atomic::AtomicBool;
@@ -551,15 +550,6 @@ mod tests {
         engine(&spec, stop)
     }
 
-    /// Made-up results with other completion times of the first group.
-    fn lasting(mut output: RunOutput, factor: f64) -> RunOutput {
-        for flow in &mut output.groups[0].flows {
-            let took = |end: Instant| Duration::from_secs_f64(factor * end.since(flow.start).as_secs_f64());
-            flow.completed = flow.completed.map(|end| flow.start + took(end));
-        }
-        output
-    }
-
     /// Completion times with `drr` at any queue shrink to this.
     const WITH_DRR: f64 = 0.6;
 
@@ -628,6 +618,36 @@ mod tests {
         }
         let answer = &study.comparison.document.answer;
         assert!(answer.contains("the search had other seeds"), "{answer}");
+    }
+
+    #[test]
+    fn an_interrupted_search_says_that_its_seeds_are_those_that_chose() {
+        let plan = Plan::baseline(scenario(), &search_for(SENDERS)).expect("it resolves");
+        let (options, never) = (Options::default(), AtomicBool::new(false));
+        let answer = |interrupted_at: &str| {
+            let study = recommend(&plan, SENDERS, "", &mut |title, jobs, seeds| {
+                let mut batch = execute(jobs, seeds, &options, &never, &engine, &|_| ())?;
+                batch.interrupted = title.contains(interrupted_at);
+                Ok(batch)
+            });
+            let study = study.expect("it runs");
+            assert!(study.comparison.document.interrupted);
+            let document = study.comparison.document;
+            assert!(document.recommended.is_some(), "{}", document.answer);
+            let own = study.batch.runs[1]
+                .iter()
+                .all(|run| plan.seeds.contains(&run.seed));
+            (own, document.answer)
+        };
+        let (own, text) = answer("candidates with 8 seeds");
+        assert!(
+            !own && text.contains("; these are the seeds that chose it, so chance may have helped."),
+            "{text}"
+        );
+        assert!(!text.contains("the search had other seeds"), "{text}");
+        // The finalists have seeds of their own, as far as they got.
+        let (own, text) = answer("the finalists");
+        assert!(own && text.contains("; the search had other seeds"), "{text}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::statistics::{Estimate, LEVEL, holm};
 /// Holm's correction over each column of the table.
 pub(super) struct Significance {
     pub(super) wins: Vec<bool>,
-    /// Mean, p99 and goodput ratio of each variant and group.
+    /// Mean, tail and goodput ratio of each variant and group.
     columns: [Vec<bool>; 3],
     groups: usize,
 }
@@ -33,7 +33,7 @@ impl Significance {
             wins: holm(&wins, LEVEL),
             columns: [
                 column(&|group| group.mean),
-                column(&|group| group.p99),
+                column(&|group| group.tail.map(|(_, ratio)| ratio)),
                 column(&|group| group.goodput),
             ],
             groups: rows.first().map_or(0, |row| row.groups.len()),

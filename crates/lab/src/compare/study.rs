@@ -4,17 +4,15 @@
 //!
 //! What is run follows from scenario, choice and finished runs alone, never from the clock, unless a budget of time is given.
 
+use super::jitter::{Jitter, Recommendation};
 use super::parts::{doubtful_places, is_enough, part_at, part_that_matters};
-use super::place::Place;
 use super::ranking::Rows;
 use super::sensitivity::{NEIGHBOURS, judge};
-use super::{Choice, Evaluation, Plan, evaluate, ranked};
+use super::{Evaluation, Plan, evaluate, ranked};
 use crate::clock::Instant;
-use crate::result::{Comparison, Jittered, RunData, Senders};
+use crate::result::{Comparison, RunData, Senders};
 use crate::run::{Batch, Job};
-use crate::scenario::{Error, Scenario, Setting};
-use fleetfoot_core::time::Duration;
-use fleetfoot_core::units::Rate;
+use crate::scenario::Error;
 use std::str::FromStr;
 
 /// How far to go.
@@ -179,19 +177,25 @@ pub(super) fn decide(
         let first = || rows.first.iter().map(|&whole| &plan.variants[whole]);
         let parts = first().any(|whole| whole.places.len() > 1 || whole.senders == Some(Senders::Both));
         if !total.interrupted && parts && left.for_step("the best, one place at a time") {
-            one_place_at_a_time(&mut plan, &mut total, &rows, extent.budget, run)?;
+            one_place_at_a_time(&mut plan, &mut total, &rows, run)?;
             if !total.interrupted && left.for_step("all of the first tier at the place that matters") {
-                the_others_at_its_place(&mut plan, &mut total, &rows, extent.budget, run)?;
+                the_others_at_its_place(&mut plan, &mut total, &rows, run)?;
             }
         }
     }
     let Evaluation { mut comparison, rows } = evaluate(&plan, &total, command);
     if !total.interrupted
         && plan.variants.len() > 1
-        && let Some(set) = jitter(&plan, rows.same_seeds)
+        && let Some(set) = super::step::jitter(&plan, rows.same_seeds)
         && left.for_step("the comparison with jitter")
     {
-        comparison.document.jittered = jittered(&scenario, &choice, &set, &comparison, &mut total, run)?;
+        let check = Jitter {
+            scenario: &scenario,
+            choice: &choice,
+            set,
+            recommended: Recommendation::of(&plan, &comparison, &total),
+        };
+        comparison.document.jittered = check.compare(&comparison, &mut total, run)?;
     }
     if extent.sensitivity && !total.interrupted && left.for_step("the networks near this one") {
         sensitivity(&plan, &described, &mut comparison, &mut total, run)?;
@@ -297,7 +301,7 @@ pub(super) fn count(total: &mut Batch, batch: &Batch) {
     total.simulated_s += batch.simulated_s;
 }
 
-fn join_variants(total: &mut Batch, batch: Batch) {
+pub(super) fn join_variants(total: &mut Batch, batch: Batch) {
     count(total, &batch);
     total.interrupted |= batch.interrupted;
     total.runs.extend(batch.runs);
@@ -322,9 +326,10 @@ fn more_seeds(
         if !rows.open.iter().any(|index| able.contains(index)) {
             break;
         }
-        let next = seeds.iter().max().copied().unwrap_or(0);
+        // The last one is not the largest where they go on from zero.
+        let last = seeds.last().copied().unwrap_or(0);
         let more: Vec<u64> = (1..=seeds.len() as u64)
-            .map(|number| next.wrapping_add(number))
+            .map(|number| last.wrapping_add(number))
             .collect();
         let contenders = rows
             .contenders
@@ -375,14 +380,13 @@ fn one_place_at_a_time(
     plan: &mut Plan,
     total: &mut Batch,
     rows: &Rows,
-    budget: Option<Budget>,
     run: &mut Runner<'_>,
 ) -> Result<(), StudyError> {
     for &whole in rows.first.iter().take(BEST_FEW) {
         let before = plan.variants.len();
         plan.add_parts(&plan.variants[whole].name.clone());
         let title = "the best, one place at a time";
-        if !run_parts(title, plan, total, before, whole, budget, run)? {
+        if !run_parts(title, plan, total, before, whole, run)? {
             return Ok(());
         }
         let mut kept = plan.variants[whole].places.clone();
@@ -397,7 +401,7 @@ fn one_place_at_a_time(
                 plan.add_part_at(whole, others.clone());
             }
             let title = "the best, without a place";
-            if !run_parts(title, plan, total, before, whole, budget, run)? {
+            if !run_parts(title, plan, total, before, whole, run)? {
                 return Ok(());
             }
             if plan.variants.len() > before && is_enough(&ranked(plan, total).variants, before, whole) {
@@ -414,7 +418,6 @@ fn the_others_at_its_place(
     plan: &mut Plan,
     total: &mut Batch,
     rows: &Rows,
-    budget: Option<Budget>,
     run: &mut Runner<'_>,
 ) -> Result<(), StudyError> {
     let Some(&first) = rows.first.first() else {
@@ -436,7 +439,7 @@ fn the_others_at_its_place(
         let before = plan.variants.len();
         plan.add_part_at(other, places.clone());
         let title = "the best, at the place that matters";
-        if !run_parts(title, plan, total, before, other, budget, run)? {
+        if !run_parts(title, plan, total, before, other, run)? {
             return Ok(());
         }
     }
@@ -450,17 +453,13 @@ fn run_parts(
     total: &mut Batch,
     before: usize,
     whole: usize,
-    budget: Option<Budget>,
     run: &mut Runner<'_>,
 ) -> Result<bool, StudyError> {
     if plan.variants.len() == before {
         return Ok(true);
     }
-    // Over the seeds of the whole, so that both can be compared; within a budget, over those of the first pass.
-    let seeds: Vec<u64> = match budget {
-        None => total.runs[whole].iter().map(|run| run.seed).collect(),
-        Some(_) => plan.seeds.clone(),
-    };
+    // Over the seeds of the whole, whatever the budget: what is advised is the part, by what it has of the whole.
+    let seeds: Vec<u64> = total.runs[whole].iter().map(|run| run.seed).collect();
     let batch = run(title, &plan.jobs()[before..], &seeds)?;
     if batch.interrupted {
         // Of some parts nothing or little was run: none is reported.
@@ -471,87 +470,6 @@ fn run_parts(
     }
     join_variants(total, batch);
     Ok(true)
-}
-
-/// The jitter to try, where nothing varies packet times: up to one packet time of the bottleneck at every access link.
-fn jitter(plan: &Plan, same_seeds: bool) -> Option<Setting> {
-    if !same_seeds && !super::notes::keeps_step(plan) {
-        return None;
-    }
-    let links = &plan.described.spec.links;
-    let slowest = plan
-        .chosen
-        .iter()
-        .flat_map(|&place| place_links(&plan.places[place]))
-        .map(|link| (links[link].rate.mean(), links[link].mtu))
-        .filter(|(rate, _)| *rate != Rate::UNLIMITED)
-        .min_by_key(|(rate, _)| rate.bps())?;
-    let nanos = u64::from(slowest.1) * 8 * 1_000_000_000 / slowest.0.bps().max(1);
-    let table = toml::Table::from_iter([
-        (String::from("dist"), toml::Value::from("uniform")),
-        (String::from("min"), toml::Value::from("0 s")),
-        (
-            String::from("max"),
-            toml::Value::from(Duration::from_nanos(nanos.max(1)).to_string()),
-        ),
-    ]);
-    let path = match plan.described.network {
-        "dumbbell" | "chain" | "parking-lot" | "access-tree" => String::from("network.access.jitter"),
-        _ => {
-            let host =
-                |link: &fleetfoot_sim::spec::LinkSpec| plan.described.spec.nodes[link.from.0 as usize].host;
-            let mut setting = Setting::from_origin("jitter");
-            for link in links.iter().filter(|link| link.forward && host(link)) {
-                setting = setting.with(format!("link.{}.jitter", link.name), table.clone());
-            }
-            return Some(setting);
-        }
-    };
-    Some(Setting::from_origin("jitter").with(path, table))
-}
-
-fn place_links(place: &Place) -> impl Iterator<Item = usize> + '_ {
-    place.links.iter().copied()
-}
-
-/// The comparison with jitter, in short.
-fn jittered(
-    scenario: &Scenario,
-    choice: &Choice,
-    set: &Setting,
-    described: &Comparison,
-    total: &mut Batch,
-    run: &mut Runner<'_>,
-) -> Result<Option<Jittered>, StudyError> {
-    let Ok(scenario) = scenario.with(set) else {
-        return Ok(None); // The network takes no such jitter: nothing is said of it.
-    };
-    let baseline = Plan::baseline(scenario, choice)?;
-    let first = run("as described, with jitter", &baseline.jobs(), &baseline.seeds)?;
-    count(total, &first);
-    let runs: Vec<RunData> = first.runs.first().cloned().unwrap_or_default();
-    let mut all = first;
-    if !all.interrupted {
-        let plan = baseline.with_baseline(&runs)?;
-        let batch = run("variants, with jitter", &plan.jobs()[1..], &plan.seeds)?;
-        count(total, &batch);
-        join_variants(&mut all, batch);
-        if !all.interrupted {
-            let there = ranked(&plan, &all).recommended;
-            let own = described.document.recommended.as_ref();
-            let equals = there.as_ref().map_or_else(Vec::new, |there| there.equals.clone());
-            let holds = super::answer::holds(own, there.as_ref());
-            let set = set.iter().map(|(path, value)| format!("{path} = {value}"));
-            return Ok(Some(Jittered {
-                set: set.collect::<Vec<_>>().join(", "),
-                recommended: there.map(|there| there.variant),
-                equals,
-                holds,
-            }));
-        }
-    }
-    total.interrupted = true;
-    Ok(None)
 }
 
 /// Runs that a comparison of few variants may make to decide between them, up to three times those of its first pass.
@@ -568,7 +486,15 @@ const MOST_RIVALS: usize = 8;
 
 #[cfg(test)]
 mod tests {
-    use super::{Budget, Instant, Left};
+    use super::{Budget, Extent, Instant, Left, Study, study};
+    use crate::compare::parts::UNEVEN_LINE;
+    use crate::compare::{Choice, Plan};
+    use crate::run::{Options, execute};
+    use crate::scenario::Scenario;
+    use crate::testing::{engine, lasting};
+    use fleetfoot_sim::output::RunOutput;
+    use fleetfoot_sim::spec::Spec;
+    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn a_budget_names_the_units_it_can_have_and_what_m_may_mean() {
@@ -606,5 +532,79 @@ mod tests {
             assert!(enough.for_step("jitter"));
             assert_eq!(enough.note(), None);
         }
+    }
+
+    /// Made-up results where a queue called `drr` takes 0.4 of the time with every second seed and 0.95 with the others.
+    fn swinging(spec: &Spec, stop: &AtomicBool) -> Result<RunOutput, String> {
+        let output = engine(spec, stop)?;
+        let factor = if spec.seed.is_multiple_of(2) { 0.95 } else { 0.4 };
+        Ok(match spec.links.iter().any(|link| link.queue == "drr") {
+            true => lasting(output, factor),
+            false => output,
+        })
+    }
+
+    /// What `swinging` says of DRR at both places of an uneven line, within this budget.
+    fn studied(choice: &Choice, budget: Option<Budget>) -> Study {
+        let scenario = Scenario::parse("line.toml", UNEVEN_LINE).expect("it is correct");
+        let choice = Choice {
+            only: vec![String::from("drr")],
+            places: vec![String::from("bottleneck")],
+            ..choice.clone()
+        };
+        let plan = Plan::baseline(scenario, &choice).expect("it resolves");
+        let (options, stop) = (Options::default(), AtomicBool::new(false));
+        let extent = Extent {
+            budget,
+            ..Extent::default()
+        };
+        study(
+            plan,
+            extent,
+            "fleetfoot compare line.toml",
+            &mut |_, jobs, seeds| execute(jobs, seeds, &options, &stop, &swinging, &|_| ()),
+        )
+        .expect("it runs")
+    }
+
+    fn five_seeds() -> Choice {
+        Choice {
+            seeds: Some(5),
+            ..Choice::default()
+        }
+    }
+
+    /// Five seeds decide nothing, so the whole gets more; the parts, of which the headline is one, are compared with it.
+    #[test]
+    fn with_a_budget_too_parts_have_the_seeds_of_their_whole() {
+        for budget in [None, Some(Budget::Runs(100))] {
+            let Study { plan, batch, .. } = studied(&five_seeds(), budget);
+            let of = |index: usize| -> Vec<u64> { batch.runs[index].iter().map(|run| run.seed).collect() };
+            let whole = plan.variants.iter().position(|variant| variant.name == "drr");
+            let whole = of(whole.expect("it was compared"));
+            assert!(whole.len() > plan.seeds.len(), "{whole:?}");
+            let parts: Vec<usize> = (0..plan.variants.len())
+                .filter(|&index| plan.variants[index].part_of.is_some())
+                .collect();
+            assert_eq!(parts.len(), 2);
+            for part in parts {
+                assert_eq!(of(part), whole, "{}: {budget:?}", plan.variants[part].name);
+            }
+        }
+    }
+
+    /// Seeds are whole numbers of 64 bits; after the largest comes zero.
+    #[test]
+    fn more_seeds_go_on_behind_the_last_one() {
+        let choice = Choice {
+            seed: Some(u64::MAX),
+            ..five_seeds()
+        };
+        let Study { plan, batch, .. } = studied(&choice, Some(Budget::Runs(100)));
+        assert_eq!(plan.seeds, [u64::MAX, 0, 1, 2, 3]);
+        let seeds: Vec<u64> = batch.runs[1].iter().map(|run| run.seed).collect();
+        let expected = std::iter::once(u64::MAX).chain(0..);
+        assert!(seeds.len() > plan.seeds.len());
+        assert_eq!(seeds, expected.take(seeds.len()).collect::<Vec<u64>>());
     }
 }

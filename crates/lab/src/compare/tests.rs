@@ -8,6 +8,8 @@ use crate::scenario::{ReplayFit, Scenario, Setting, Verdict};
 use crate::testing::{TEXT, engine, scenario};
 use std::sync::atomic::AtomicBool;
 
+mod cut_off;
+mod fewer_seeds;
 mod missing;
 
 fn compare(scenario: Scenario, threads: usize) -> Comparison {
@@ -30,6 +32,42 @@ fn compare(scenario: Scenario, threads: usize) -> Comparison {
 fn with_window(segments: u32) -> Scenario {
     let text = TEXT.replace("initial_window\" = 40", &format!("initial_window\" = {segments}"));
     Scenario::parse("test.toml", &text).expect("it is correct")
+}
+
+#[test]
+fn a_variant_that_is_another_here_says_so() {
+    let again = "[[variant]]\nname = \"again\"\nset = { \"tcp.initial_window\" = 20 }\n[run]";
+    let scenario = Scenario::parse("test.toml", &TEXT.replace("[run]", again)).expect("it is correct");
+    let document = compare(scenario, 8).document;
+    let remarks = |variant: usize| {
+        let row = &document.variants[variant];
+        let versus = row.versus.as_ref().expect("it was compared");
+        (row.name.as_str(), versus.remarks.clone())
+    };
+    assert_eq!(remarks(1), ("better", Vec::new()));
+    assert_eq!(remarks(2), ("costly", Vec::new()));
+    let same = "the same as better here: with what else is set, both change the same";
+    assert_eq!(remarks(3), ("again", vec![String::from(same)]));
+}
+
+/// What saves 50 % for a harm of 20 % is on the front beside 30 % for none also where it is what another does at one place only. What saves
+/// 50 % for none at one place leaves no room on it for the 30 %.
+#[test]
+fn what_acts_at_one_place_only_takes_part_in_the_front_and_is_not_tested() {
+    let front = |scenario: Scenario, part: usize, whole: &str| {
+        let mut plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
+        plan.variants[part].part_of = Some(whole.to_owned());
+        let (options, never) = (Options::default(), AtomicBool::new(false));
+        let batch = execute(&plan.jobs(), &plan.seeds, &options, &never, &engine, &|_| ());
+        let document = build(&plan, &batch.expect("it runs"), "").document;
+        let versus = document.variants.into_iter().filter_map(|variant| variant.versus);
+        versus
+            .map(|versus| (versus.pareto, versus.significant))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(front(scenario(), 2, "better"), [(true, true), (true, false)]);
+    assert_eq!(front(scenario(), 1, "costly"), [(true, false), (true, true)]);
+    assert_eq!(front(with_window(7), 2, "better"), [(false, true), (true, false)]);
 }
 
 #[test]
@@ -132,7 +170,7 @@ fn what_may_be_as_good_as_the_best_is_named_and_gets_more_seeds() {
         ("better", 0, 1)
     );
     assert_eq!(recommended.open, ["costly"]);
-    let known = " Nothing else is known to be equal to it, over 12 seeds, too few to say of costly whether it belongs to tier 1.";
+    let known = " 12 seeds cannot tell whether costly is equally good; more seeds can.";
     assert!(document.answer.contains(known), "{}", document.answer);
     let plan = Plan::compare(with_window(8), &Choice::default()).expect("it resolves");
     let (options, never) = (Options::default(), AtomicBool::new(false));
@@ -224,6 +262,37 @@ fn streams_and_connections_are_those_of_one_run() {
 }
 
 #[test]
+fn players_without_a_picture_are_counted_and_not_praised() {
+    let mut group = compare(scenario(), 2)
+        .document
+        .variants
+        .remove(0)
+        .groups
+        .remove(0);
+    let of = |mean: f64, group: &Group| {
+        let summary = group.fct_s.clone().expect("there are transfers");
+        crate::statistics::Summary {
+            mean,
+            n: 20,
+            ..summary
+        }
+    };
+    let mut said = |never: f64, stalls: f64| {
+        let more = [("without_picture", never), ("stalls", stalls)];
+        group.more = more
+            .map(|(name, mean)| (name.to_owned(), of(mean, &group)))
+            .into();
+        group.kind = String::from("streaming");
+        super::felt::felt(&group)
+    };
+    assert_eq!(
+        said(0.15, 0.0).as_deref(),
+        Some("3 of 20 players showed no picture before the end")
+    );
+    assert_eq!(said(0.0, 0.0).as_deref(), Some("no stalls"));
+}
+
+#[test]
 fn rounds_that_do_not_fit_are_noted_with_the_bursts_that_are_left() {
     let text = TEXT.replace(
         "kind = \"transfer\"\nsize = \"20 kB\"\narrivals = { dist = \"poisson\", rate = \"20 per second\" }",
@@ -301,11 +370,28 @@ fn one_run_without_transfers_says_how_long_messages_and_datagrams_took() {
         "Datagrams of updates took 0.642 s on average to arrive (median 0.660 s, 99th percentile 0.842 s). \
          Messages of moves took 0.642 s on average to arrive (median 0.660 s, 99th percentile 0.842 s)."
     );
-    variant.groups.clear();
+    variant.groups.remove(0);
+    let all = variant.groups[0]
+        .delivery_latency_s
+        .as_ref()
+        .map_or(0, |times| times.n);
+    variant.groups[0].undelivered = 5;
+    assert_eq!(
+        super::groups::answer(&variant),
+        format!(
+            "{} of {all} messages of moves arrived; all took at least 0.642 s on average, those that did not arrive counted with their age.",
+            all - 5
+        )
+    );
+    variant.groups.truncate(1);
+    variant.groups[0].delivery_latency_s = None;
     assert_eq!(
         super::groups::answer(&variant),
         "No transfer of a group that waits was measured."
     );
+    // Where nobody waits there is nothing to say of it.
+    variant.groups[0].latency_sensitive = false;
+    assert_eq!(super::groups::answer(&variant), "");
 }
 
 #[test]
@@ -346,7 +432,7 @@ fn the_document_has_exactly_the_documented_fields() {
     assert_eq!(
         keys(group),
         words(&format!(
-            "name kind latency_sensitive flows completed censored fct_s acked_s delivery_latency_s ack_latency_s \
+            "name kind latency_sensitive flows completed censored undelivered fct_s acked_s delivery_latency_s ack_latency_s \
                  goodput_bps by_size {} dropped_units congestion_events more",
             counters.join(" ")
         ))
@@ -373,13 +459,19 @@ fn the_document_has_exactly_the_documented_fields() {
     assert_eq!(
         keys(versus),
         words(
-            "baseline rank tier win win_ci95 cost harm pareto worst_p99 significant places senders part_of remarks groups"
+            "baseline rank tier win win_ci95 cost harm pareto worst_p99 worst_tail significant places senders part_of remarks groups"
         )
     );
     assert_eq!(
         keys(&versus["groups"][0]),
-        words("name fct_mean_ratio fct_p99_ratio goodput_ratio harm")
+        words("name fct_mean_ratio fct_p99_ratio fct_tail_ratio goodput_ratio harm by_size")
     );
+    assert_eq!(
+        keys(&versus["groups"][0]["by_size"][0]),
+        words("from_bytes to_bytes n baseline_n mean_s baseline_mean_s mean_ratio ci95")
+    );
+    assert_eq!(keys(&versus["worst_tail"]), words("level change"));
+    assert_eq!(keys(&versus["groups"][0]["fct_tail_ratio"]), words("level ratio"));
     assert_eq!(
         keys(&versus["groups"][0]["fct_mean_ratio"]),
         words("value ci95 significant")
@@ -483,8 +575,10 @@ fn a_connection_that_waits_for_its_buffer_is_reported() {
         )
     };
     let notes = |buffer: &str| played(&text(buffer), "as described").document.notes;
-    let bound = "copy: a connection sends no more than 125 kB a round trip of 100 ms, which is 10.00 Mbit/s (`tcp.send_buffer`): it waits for \
-                 acknowledgments, not for the line";
+    // Twice 50 Mbit/s x 100 ms is 1.25 MB.
+    let bound = "copy: a connection sends no more than 125 kB a round trip of 100 ms, which is 10.00 Mbit/s of the line's 50.00 Mbit/s \
+                 (`tcp.send_buffer`): it waits for acknowledgments, not for the line. Enough is twice rate x round trip, 1.2 MB: on the senders \
+                 `sysctl -w net.ipv4.tcp_wmem=\"4096 16384 1250000\"`";
     let found = notes("125 kB");
     assert!(found.iter().any(|note| note == bound), "{found:?}");
     // Three times what the line carries.

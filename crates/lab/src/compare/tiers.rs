@@ -50,9 +50,10 @@ impl Net {
             .zip(&self.resampled)
             .map(|(best, own)| best - own)
             .collect();
+        let value = best.value - self.value;
         Behind {
-            value: best.value - self.value,
-            ci95: resamples.interval(differences),
+            value,
+            ci95: resamples.interval_about(value, differences),
         }
     }
 }

@@ -1,21 +1,19 @@
 //! The times of a group that are compared.
 
-use crate::metrics::flows::{completion_times, until_next};
+use crate::metrics::flows::{completion_times, delivery_times, until_next};
 use crate::statistics::Sample;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{Compared, TrafficKind};
 
 /// What a group's ratios compare: completion times, for thin streams the delivery latency of writes, for streams of
-/// datagrams their one-way delay. Of a frame or ping that never came it is the time until the next one did: for so long the
+/// datagrams their one-way delay. What had not come when the run ended enters with its age. Of a frame or ping that never came it is the time until the next one did: for so long the
 /// picture stands still.
 pub(super) fn compared_times(kind: TrafficKind, output: &RunOutput, index: usize) -> Sample {
     match kind.facts().compared {
-        Compared::Delivery => Sample::of(
-            output
-                .groups
-                .get(index)
-                .map_or_else(Vec::new, |group| group.delivery_latency.clone()),
-        ),
+        Compared::Delivery => {
+            let group = output.groups.get(index);
+            group.map_or_else(Sample::default, delivery_times)
+        }
         Compared::CompletionOfNext => {
             let group = output.groups.get(index);
             group.map_or_else(Sample::default, until_next)

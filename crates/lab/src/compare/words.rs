@@ -2,9 +2,11 @@
 //!
 //! The terminal and the report both take their texts from here, so that they cannot say different things of one result.
 
+use super::commanded::pays;
 pub use super::felt::felt;
 use super::numbers::{dash, small_percent};
 pub use super::numbers::{interval, percent, rate, seconds, signed};
+use super::tail;
 use crate::result::{
     Comparison, Document, Group, GroupVersus, Instruction, Jittered, Ratio, Recommended, SensitivityPoint,
     Variant, Versus,
@@ -19,7 +21,7 @@ pub const HEADINGS: [&str; 7] = [
     "time saved",
     "harm",
     "goodput",
-    "p99 worst",
+    "tail worst",
     "significant",
 ];
 
@@ -27,8 +29,8 @@ pub const HEADINGS: [&str; 7] = [
 const LEGEND: [(&str, &str); 7] = [
     (
         "tier",
-        "Tier: variants of one tier are equal within error in time saved less harm; no number: no win of at least 1 % \
-         that is significant beside so many others (Holm's correction), or as much harm, or more of those who wait were not done at the end, or over 3 % more of their datagrams never came.",
+        "Tier: variants of one tier are equal within error in time saved less harm. No tier number means one of: no significant saving of 1 % or more; \
+         harm as large as the saving; more transfers unfinished; over 3 % more datagrams lost.",
     ),
     (
         "time saved",
@@ -43,15 +45,21 @@ const LEGEND: [(&str, &str); 7] = [
         "Goodput: change of the goodput of the group that loses most, of those that do not wait and of streams of datagrams.",
     ),
     (
-        "p99 worst",
-        "P99 worst: change of the 99th percentile of completion times, of the group for which it is the worst.",
+        "tail worst",
+        "Tail worst: change of the slowest completion times, of the group for which it is the worst: by the 99th percentile (p99), or by the 95th or 90th where fewer than 10 lie beyond it; - with fewer than 100.",
     ),
     (
         "significant",
-        "Significant: whether the time saved or lost is more than chance beside so many others.",
+        "Significant: whether the time saved or lost is more than chance beside so many others; -: what acts at one place or side only is not tested.",
     ),
     ("variant", "*: no other saves as much for less harm."),
 ];
+
+/// What a column of the table says, by its heading.
+pub fn column(heading: &str) -> Option<&'static str> {
+    let found = LEGEND.iter().find(|(own, _)| own.eq_ignore_ascii_case(heading));
+    found.map(|(_, words)| *words)
+}
 
 /// How to read the table, of the columns that `shown` says are there.
 pub fn legend(shown: impl Fn(&str) -> bool) -> String {
@@ -96,9 +104,13 @@ pub fn rows(document: &Document) -> Vec<Row<'_>> {
     let answer = document.recommended.as_ref().map(|recommended| recommended.tier);
     let mut rows = Vec::with_capacity(ranked.len());
     for &(variant, versus) in ranked.iter().filter(|(_, versus)| parent(versus).is_none()) {
+        let parts = ranked
+            .iter()
+            .filter(|(_, versus)| parent(versus).as_ref() == Some(&variant.name));
         let shown = whole
             || versus.tier.is_some_and(|tier| tier == 1 || Some(tier) == answer)
             || versus.pareto
+            || parts.clone().any(|(_, part)| part.pareto)
             || (!tiers && versus.rank <= FIRST);
         rows.push(Row {
             variant,
@@ -106,9 +118,6 @@ pub fn rows(document: &Document) -> Vec<Row<'_>> {
             part: false,
             shown,
         });
-        let parts = ranked
-            .iter()
-            .filter(|(_, versus)| parent(versus).as_ref() == Some(&variant.name));
         rows.extend(parts.map(|&(variant, versus)| Row {
             variant,
             versus,
@@ -132,8 +141,8 @@ pub struct Cells {
     pub harm: String,
     /// Change of goodput.
     pub goodput: String,
-    /// Largest change of a 99th percentile.
-    pub worst_p99: String,
+    /// Largest change of the slowest times, with their percentile: `+1.2 % p99`.
+    pub worst_tail: String,
     /// `yes` or `no`.
     pub significant: &'static str,
 }
@@ -147,7 +156,9 @@ pub fn cells(versus: &Versus) -> Cells {
         saved: saved(versus),
         harm: harm(versus.harm),
         goodput: or_dash(versus.cost.map(|cost| -cost)),
-        worst_p99: or_dash(versus.worst_p99),
+        worst_tail: versus.worst_tail.map_or_else(dash, |worst| {
+            format!("{} {}", signed(worst.change), tail::short(worst.level))
+        }),
         significant: match (versus.part_of.is_some(), versus.significant) {
             (true, _) => "-",
             (false, true) => "yes",
@@ -354,8 +365,8 @@ pub fn near(point: &SensitivityPoint) -> String {
     )
 }
 
-/// What is found with jitter.
-pub fn jittered(jittered: &Jittered) -> String {
+/// What is found with jitter, of the recommended setting.
+pub fn jittered(jittered: &Jittered, own: Option<&Recommended>) -> String {
     let there = match &jittered.recommended {
         None => String::from("nothing is significantly sooner there"),
         Some(best) if jittered.equals.is_empty() => format!("recommended there: {best}"),
@@ -364,11 +375,26 @@ pub fn jittered(jittered: &Jittered) -> String {
             jittered.equals.join(", ")
         ),
     };
-    format!(
-        "with jitter ({}): {}; {there}",
-        jittered.set,
-        holds(jittered.holds)
-    )
+    let is_win = own.is_some_and(|own| jittered.wins.contains(&own.variant));
+    let found = match jittered.open_with_seeds {
+        Some(seeds) => format!("not confirmed with {seeds} seeds"),
+        None if !jittered.holds && is_win => String::from("a win there too, but not the best"),
+        None => holds(jittered.holds).to_owned(),
+    };
+    format!("with jitter ({}): {found}; {there}", jittered.set)
+}
+
+/// What stands before the instructions of the recommended variant where its command is not advised.
+pub fn not_advised(document: &Document) -> Option<String> {
+    let recommended = document.recommended.as_ref()?;
+    let refused = document.as_commanded.as_ref().is_some_and(|there| !pays(there));
+    let name = &recommended.variant;
+    refused.then(|| {
+        format!(
+            "Not advised here: what follows turns on {name} with a shaper, and behind that shaper {name} is no improvement on this network. It becomes one \
+             where the line has capacity to spare, or where the device that sends into the line has {name} itself."
+        )
+    })
 }
 
 /// The heading of an instruction.
@@ -406,10 +432,18 @@ pub fn done<'a>(document: &'a Document, recommended: &Recommended) -> Option<&'a
 /// How sure it is who belongs to its tier, and of which variants that is open.
 pub fn how_sure(recommended: &Recommended) -> String {
     let over = format!("over {}", seeds(recommended.seeds));
-    let it_belongs = match recommended.undecided {
-        0 => return over,
-        1 => "it belongs",
-        _ => "they belong",
+    match open(recommended, ["belongs to the best", "belong to the best"]) {
+        None => over,
+        Some(open) => format!("{over}, which cannot tell whether {open}; more seeds can"),
+    }
+}
+
+/// What the seeds do not decide, as `is` says it of one variant or of several: `rdb is equally good`; `None`: nothing is open.
+pub(super) fn open(recommended: &Recommended, is: [&str; 2]) -> Option<String> {
+    let are = match recommended.undecided {
+        0 => return None,
+        1 => is[0],
+        _ => is[1],
     };
     let named = &recommended.open[..recommended.open.len().min(MOST_OPEN)];
     let of = match (named, recommended.undecided - named.len() as u64) {
@@ -419,10 +453,7 @@ pub fn how_sure(recommended: &Recommended) -> String {
         ([others @ .., last], 0) => format!("{} and {last}", others.join(", ")),
         (names, more) => format!("{} and {more} more", names.join(", ")),
     };
-    format!(
-        "{over}, too few to say of {of} whether {it_belongs} to tier {}",
-        recommended.tier
-    )
+    Some(format!("{of} {are}"))
 }
 
 /// The groups that a variant harms, the most harmed first.
@@ -548,7 +579,7 @@ pub fn headline(answer: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Instruction;
+    use crate::result::{Instruction, Tail};
 
     fn variant(name: &str, versus: Versus) -> Variant {
         let mut variant: Variant = serde_json::from_value(serde_json::json!({
@@ -630,6 +661,7 @@ mod tests {
             }),
             pareto: rank == 30,
             worst_p99: None,
+            worst_tail: None,
             significant: true,
             places: vec![String::from("the uplink, 10 Mbit/s")],
             senders: None,
@@ -674,21 +706,30 @@ mod tests {
                 versus(rank, Some(rank.min(4) - 1), None),
             ));
         }
+        let mut at_one_place = versus(41, None, Some("v25"));
+        at_one_place.pareto = true;
+        document
+            .variants
+            .push(variant("v25 at the uplink only", at_one_place));
         let rows = rows(&document);
         let names: Vec<_> = rows.iter().map(|row| row.variant.name.as_str()).collect();
         assert_eq!(&names[..3], ["whole", "part", "v3"]);
-        assert_eq!(names.len(), 40);
+        assert_eq!(names.len(), 41);
         let shown: Vec<_> = rows
             .iter()
             .filter(|row| row.shown)
             .map(|row| row.variant.name.as_str())
             .collect();
-        assert_eq!(shown, ["whole", "part", "v30"], "first tier, its part, the front");
+        assert_eq!(
+            shown,
+            ["whole", "part", "v25", "v25 at the uplink only", "v30"],
+            "first tier, its part, the front"
+        );
         assert!(rows[1].part && !rows[0].part);
         let remarks = remarks(&rows);
         assert_eq!(
             (remarks.len(), remarks[0].letter, remarks[0].variants.len()),
-            (1, 'a', 40)
+            (1, 'a', 41)
         );
         assert_eq!(letters(&rows[5], &remarks), "a");
     }
@@ -770,7 +811,7 @@ mod tests {
         recommended.undecided = 2;
         assert_eq!(
             how_sure(&recommended),
-            "over 3 seeds, too few to say of 2 variants whether they belong to tier 1",
+            "over 3 seeds, which cannot tell whether 2 variants belong to the best; more seeds can",
             "of a result that does not name them"
         );
         let mut open = |names: &[&str]| {
@@ -780,12 +821,12 @@ mod tests {
         };
         assert_eq!(
             open(&["drr"]),
-            "over 3 seeds, too few to say of drr whether it belongs to tier 1"
+            "over 3 seeds, which cannot tell whether drr belongs to the best; more seeds can"
         );
-        assert!(open(&["drr", "pie"]).contains(" of drr and pie whether they belong "));
+        assert!(open(&["drr", "pie"]).contains(" whether drr and pie belong to the best"));
         let many = open(&["a", "b", "c", "d", "e", "f", "g", "h"]);
         assert!(
-            many.contains(" of a, b, c, d, e, f and 2 more whether they belong "),
+            many.contains(" whether a, b, c, d, e, f and 2 more belong to the best"),
             "{many}"
         );
     }
@@ -804,7 +845,7 @@ mod tests {
             "Time saved: ",
             "Harm: ",
             "Goodput: ",
-            "P99 worst: ",
+            "Tail worst: ",
             "Significant: ",
             "*: ",
         ] {
@@ -818,9 +859,19 @@ mod tests {
         assert_eq!(cells.saved, "50.0 % [0, 61]");
         assert_eq!(cells.harm, "0.0 %");
         assert_eq!(
-            (cells.goodput.as_str(), cells.worst_p99.as_str()),
+            (cells.goodput.as_str(), cells.worst_tail.as_str()),
             ("-1.2 %", "-")
         );
+    }
+
+    #[test]
+    fn a_change_of_the_slowest_says_by_which_percentile() {
+        let mut versus = versus(1, Some(1), None);
+        versus.worst_tail = Some(Tail {
+            level: 0.95,
+            change: -0.0001,
+        });
+        assert_eq!(cells(&versus).worst_tail, "+0.0 % p95");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! A capture as a whole: which packet belongs to which connection, and what all of them together say.
 
-use super::connection::{Connection, Seen};
+use super::clock::Rate;
+use super::connection::Connection;
 use super::link_layer::{self, Parsed, RST, SYN, Tcp};
-use super::rate::{Arrival, Basis, Meter, Place};
+use super::rate::{Basis, Meter, Place};
 use super::reader::{self, Frame, Stop};
 use super::summary::{Quantiles, Segments, Summary};
 use super::table::{self, Entry, Key, Table};
@@ -16,6 +17,7 @@ use std::net::IpAddr;
 mod counts;
 mod direction;
 mod long;
+mod measures;
 mod nothing;
 mod options;
 mod samples;
@@ -31,9 +33,9 @@ pub(super) use waits::QUIET;
 use counts::Counts;
 use direction::{Directions, Passage, in_order, pair};
 use long::Candidates;
+use measures::Way;
 use samples::Samples;
 use times::Times;
-use waits::At;
 
 /// Reads a capture. `take` gets every connection with data when it is over; `progress` is asked now and then whether to go on.
 ///
@@ -86,6 +88,7 @@ struct Capture<F> {
     /// Packets that were looked for a second time, and found.
     sightings: [u64; 2],
     meters: [Meter; 2],
+    /// Bytes of connections with this maximum segment size.
     mss: BTreeMap<u16, u64>,
     /// Small segments sent behind small ones that were not acknowledged.
     unheld: u64,
@@ -93,17 +96,8 @@ struct Capture<F> {
     halves: [f64; 2],
     /// Their smallest between two hosts, that with the smaller number first.
     least: FxHashMap<[u32; 2], [u64; 2]>,
-}
-
-/// Which way a packet went.
-#[derive(Clone, Copy, Debug)]
-struct Way {
-    connection: u32,
-    /// The sender's side of the connection.
-    side: usize,
-    back: Option<bool>,
-    /// What the connection's packets always wait, beyond those of others between the same hosts.
-    always_ns: u64,
+    /// What the timestamps of hosts count.
+    clocks: FxHashMap<u32, Rate>,
 }
 
 impl<F: FnMut(Over)> Capture<F> {
@@ -135,12 +129,15 @@ impl<F: FnMut(Over)> Capture<F> {
             unheld: 0,
             halves: [0.0; 2],
             least: FxHashMap::default(),
+            clocks: FxHashMap::default(),
         }
     }
 
     fn on_frame(&mut self, frame: &Frame<'_>, bytes: u64) {
         self.frames += 1;
-        let now_ns = self.times.take(frame.time_ns, self.frames, bytes);
+        let now_ns = self
+            .times
+            .take(frame.time_ns, self.frames, bytes, frame.interface);
         self.last_ns = self.last_ns.max(now_ns);
         match link_layer::link_name(frame.link_type) {
             Some(name) => *self.links.entry(name).or_default() += 1,
@@ -189,7 +186,16 @@ impl<F: FnMut(Over)> Capture<F> {
             return;
         };
         let side = usize::from(entry.smaller_opened != smaller_sent);
+        entry.connection.void_ns = self.times.void_ns();
         let seen = entry.connection.on_packet(now_ns, side, interface, tcp);
+        let host = entry.connection.hosts[side];
+        if let Some(rate) = entry.connection.new_rate(side)
+            && host < MOST_HOSTS
+        {
+            // Several behind one address are not known by each other.
+            let known = self.clocks.entry(host).or_insert(rate);
+            *known = if *known == rate { rate } else { Rate::Other };
+        }
         if let Some(back) = entry.connection.back
             && entry.connection.ends[side].packets == 1
             && !seen.duplicate
@@ -231,6 +237,13 @@ impl<F: FnMut(Over)> Capture<F> {
         let hosts = ends.map(|address| self.host(address));
         let quiet_ns = self.options.quiet.as_nanos();
         let mut connection = Connection::new(now_ns, hosts, quiet_ns);
+        let proven = |host: &u32| {
+            self.clocks
+                .get(host)
+                .copied()
+                .filter(|rate| *rate == Rate::Milliseconds)
+        };
+        connection.know_clocks(hosts.map(|host| proven(&host).unwrap_or_default()));
         connection.back = self.directions.opened(hosts, passage, sender_opened);
         self.table.insert(key, sender_opened == smaller_sent, connection)
     }
@@ -246,81 +259,6 @@ impl<F: FnMut(Over)> Capture<F> {
             addresses.push(address);
             next
         })
-    }
-
-    fn count(&mut self, now_ns: u64, way: Way, tcp: &Tcp, seen: &Seen) {
-        let Way {
-            connection,
-            side,
-            back,
-            always_ns: always,
-        } = way;
-        let counts = &mut self.counts;
-        for (count, happened) in [
-            (&mut counts.duplicates, seen.duplicate),
-            (&mut counts.reordered, seen.reordered),
-            (&mut counts.probes, seen.probe),
-            (&mut counts.aggregates, seen.aggregate),
-            (&mut counts.lost_track, seen.lost_track),
-            (&mut counts.optionless, tcp.cut && tcp.timestamps.is_none()),
-        ] {
-            *count += u64::from(happened);
-        }
-        if seen.duplicate {
-            return;
-        }
-        if let Some(mss) = tcp.mss.filter(|_| tcp.has(SYN)) {
-            *self.mss.entry(mss).or_default() += 1;
-        }
-        // From here on by sides of the line.
-        let side = side ^ usize::from(back == Some(true));
-        if let Some((sample, beyond)) = seen.sample_ns {
-            self.samples.half[side].record(sample);
-            self.samples.beyond.record(beyond);
-        }
-        // Between hosts of one side nobody knows which way the packet went.
-        if back.is_none() {
-            return;
-        }
-        // What this connection always found counts, if another one between the same hosts did not.
-        let timed = seen.queued_ns.is_some();
-        let before = seen.queued_ns.filter(|_| tcp.payload > 0);
-        let waited = [seen.waited_ns, before.map(|queued| queued.0)];
-        for (place, direction) in [1 - side, side].into_iter().enumerate() {
-            let at = At {
-                direction,
-                place,
-                timed,
-            };
-            if let Some(waited) = waited[place] {
-                self.samples.waits.record(at, waited, always);
-            }
-            if let Some(waited) = seen.loss_waited_ns[place] {
-                self.samples.waits.record_at_loss(at, waited + always);
-            }
-        }
-        if tcp.payload > 0 {
-            let headers = u64::from(tcp.headers());
-            let more = u64::from(tcp.payload).div_ceil(1460).saturating_sub(1) * headers;
-            let arrival = Arrival {
-                now_ns,
-                bytes: u64::from(tcp.length) + more,
-                full: tcp.payload >= FULL,
-                connection,
-            };
-            self.meters[side].on_data(&arrival, seen.queued_ns);
-        } else {
-            self.meters[side].on_ack(now_ns, u64::from(tcp.length));
-        }
-        if let Some((delivered, bytes)) = &seen.delivered {
-            let arrival = Arrival {
-                now_ns,
-                bytes: *bytes,
-                full: delivered.bytes >= u64::from(FULL),
-                connection,
-            };
-            self.meters[1 - side].on_delivered(&arrival, delivered);
-        }
     }
 
     /// Connections that are over, or silent for long, are written.
@@ -358,6 +296,9 @@ impl<F: FnMut(Over)> Capture<F> {
             sum.1 += end.segments;
             sum.2 += end.retransmitted;
             counts.missing += end.missing;
+            if let Some(mss) = end.segment_size() {
+                *self.mss.entry(mss).or_default() += end.next.min(1 << 50);
+            }
         }
         if connection.units.is_empty() {
             match (connection.answered, connection.reset_by.is_some()) {
@@ -523,7 +464,7 @@ impl<F: FnMut(Over)> Capture<F> {
         let mss = self
             .mss
             .iter()
-            .max_by_key(|(_, count)| **count)
+            .max_by_key(|(_, bytes)| **bytes)
             .map(|(mss, _)| *mss);
         Ok(Summary {
             source: "capture",
@@ -595,6 +536,3 @@ const MOST_HOSTS: u32 = 1 << 20;
 
 /// How long stragglers of a connection that is over are awaited.
 const LINGER_NS: u64 = 5_000_000_000;
-
-/// Payload of a packet that counts as large.
-const FULL: u32 = 1000;

@@ -7,23 +7,27 @@
 //!
 //! **Retransmissions** are segments without a new byte. Not counted: keep-alives, probes of a closed window, packets that were
 //! captured twice (soon again, or at another place: of each direction only the interface that saw it first counts, unless another
-//! one has what it missed), and segments that fill a hole sooner than their sender can have heard of it (reordering).
+//! one has what it missed), and segments that were overtaken on their way (`overtaken`).
 //!
 //! Bytes are counted by sequence numbers: what the capture missed, but the peer acknowledged, is there. So it is with an end that
 //! the capture does not show at all: its peer's acknowledgments show how much it sent, though not when, nor in how many segments.
 
 use super::adus::{Frame, Units};
-use super::delivery::{Clock, Delivered, Ledger, TICK_NS};
+use super::clock::{Clock, Rate, TICK_NS};
+use super::delivery::{Delivered, Ledger};
 use super::link_layer::{ACK, FIN, RST, SYN, Tcp};
+use end::{CutLength, Edges};
 use handshake::Handshake;
 use missed::Missed;
 use sightings::Sightings;
 use std::collections::VecDeque;
 
 mod ack_arrivals;
+mod data;
 mod end;
 mod handshake;
 mod missed;
+mod overtaken;
 mod sightings;
 
 /// One end of a connection, and what it sent.
@@ -40,8 +44,15 @@ pub(super) struct End {
     /// When its last new byte came, and how long that segment was.
     last_data_ns: u64,
     last_length: u32,
-    /// Ranges that were passed over, and when.
-    holes: Vec<(u64, u64, u64)>,
+    /// There was more to send behind that segment; the window ended there.
+    more: bool,
+    held: bool,
+    /// How far its peer lets it send.
+    edges: Edges,
+    /// Ranges that were passed over.
+    holes: Vec<Hole>,
+    /// Ranges of them that were filled by what was sent again, and the timestamps of that.
+    repaired: VecDeque<Hole>,
     /// Ranges that were acknowledged and never seen.
     pub(super) missing: u64,
     /// What was acknowledged beyond `next`.
@@ -53,7 +64,11 @@ pub(super) struct End {
     /// SYNs, or SYN-ACKs, sent; the last of them.
     syns: u32,
     syn: (u64, Option<u32>),
+    /// The maximum segment size that it announced (what it takes), and what its peer did.
     mss: Option<u16>,
+    peer_mss: Option<u16>,
+    /// Length of its segments that were not all it had to send.
+    cut: CutLength,
     /// Its segments have timestamps.
     stamps: bool,
     scale: Option<u8>,
@@ -102,6 +117,16 @@ struct Prompt {
     at_ns: u64,
 }
 
+/// A range that was passed over.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    from: u64,
+    to: u64,
+    /// When, and the timestamp of the segment behind it (of a range that was filled: of what filled it).
+    since_ns: u64,
+    stamp: Option<u32>,
+}
+
 /// A segment whose ACK is awaited.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
@@ -137,6 +162,8 @@ pub(super) struct Seen {
     pub(super) reordered: bool,
     /// A keep-alive or a probe of a closed window.
     pub(super) probe: bool,
+    /// The window of the other end had kept its sender from sending for as long as a pause.
+    pub(super) window_wait: bool,
     /// Longer than its sender's maximum segment size.
     pub(super) aggregate: bool,
     /// The sequence number was out of all bounds.
@@ -155,6 +182,10 @@ pub(super) struct Connection {
     pub(super) opened_ns: Option<u64>,
     pub(super) answered: bool,
     handshake: Handshake,
+    /// What was sent no later than this is from before a jump of the capture's clock: how long it took is not known.
+    pub(super) void_ns: Option<u64>,
+    /// What is known outside of it of the clocks of its hosts.
+    rates: [Rate; 2],
     closed: Option<(u64, u8)>,
     /// The end that reset it first.
     pub(super) reset_by: Option<usize>,
@@ -178,6 +209,8 @@ impl Connection {
             opened_ns: None,
             answered: false,
             handshake: Handshake::default(),
+            void_ns: None,
+            rates: [Rate::Unknown; 2],
             closed: None,
             reset_by: None,
             hosts,
@@ -185,6 +218,22 @@ impl Connection {
             back: Some(false),
             quiet_ns,
         }
+    }
+
+    /// What other connections have shown of the clocks of its hosts.
+    pub(super) fn know_clocks(&mut self, rates: [Rate; 2]) {
+        self.rates = rates;
+        for (side, rate) in rates.into_iter().enumerate() {
+            self.ends[side].clock.know(rate);
+            self.ends[1 - side].echo.know(rate);
+        }
+    }
+
+    /// What a packet of `side` has proven of its host's clock, if that is new.
+    pub(super) fn new_rate(&mut self, side: usize) -> Option<Rate> {
+        let rate = self.ends[side].clock.rate();
+        let new = std::mem::replace(&mut self.rates[side], rate) != rate;
+        (new && matches!(rate, Rate::Milliseconds | Rate::Other)).then_some(rate)
     }
 
     /// Both ends are done, or one gave up.
@@ -234,7 +283,7 @@ impl Connection {
             return seen;
         }
         if side == 0 && tcp.payload > 0 && self.units.is_empty() {
-            self.handshake.data(now_ns, self.ends[0].clock.known());
+            self.handshake.data(now_ns, self.ends[0].clock.difference());
         }
         self.on_data(now_ns, side, tcp, &mut seen);
         seen
@@ -271,16 +320,19 @@ impl Connection {
         let end = &mut self.ends[side];
         end.origin = Some(tcp.seq.wrapping_add(1));
         end.mss = tcp.mss.or(end.mss);
+        let mss = end.mss;
         end.scale = tcp.scale;
         end.syns += 1;
         end.syn = (now_ns, tcp.timestamps.map(|stamps| stamps.0));
+        self.ends[1 - side].peer_mss = mss;
         if side == 0 && !tcp.has(ACK) {
             self.opened_ns.get_or_insert(now_ns);
         } else if side == 1 && tcp.has(ACK) {
             self.answered = true;
             let opener = &self.ends[0];
             let which = tcp.timestamps.map(|stamps| stamps.1);
-            if opener.syns == 1 || opener.syn.1.is_some() && which == opener.syn.1 {
+            let known = opener.syns == 1 || opener.syn.1.is_some() && which == opener.syn.1;
+            if known && Some(opener.syn.0) > self.void_ns {
                 let half = now_ns.saturating_sub(opener.syn.0);
                 self.ends[1].handshake(now_ns, half);
             }
@@ -289,11 +341,19 @@ impl Connection {
 
     fn note_window(&mut self, side: usize, tcp: &Tcp) {
         let shift = if tcp.has(SYN) { Some(0) } else { self.scale(side) };
-        let end = &mut self.ends[side];
-        if let Some(shift) = shift {
-            end.largest_window = end.largest_window.max(u64::from(tcp.window) << shift);
+        let [own, other] = match &mut self.ends {
+            [first, second] if side == 0 => [first, second],
+            [first, second] => [second, first],
+        };
+        own.closed_window = tcp.window == 0 && !tcp.has(SYN) && !tcp.has(RST);
+        let Some(shift) = shift else { return };
+        let window = u64::from(tcp.window) << shift;
+        own.largest_window = own.largest_window.max(window);
+        let origin = other.origin.filter(|_| tcp.has(ACK) && !tcp.has(RST));
+        let ack = origin.and_then(|origin| offset(tcp.ack, origin, other.acked));
+        if let Some(ack) = ack {
+            other.edges.announce(ack.saturating_add(window), other.next);
         }
-        end.closed_window = tcp.window == 0 && !tcp.has(SYN) && !tcp.has(RST);
     }
 
     /// What the windows of an end are shifted by; `None`: the SYNs that say so were not seen.
@@ -312,14 +372,16 @@ impl Connection {
         let echoed = tcp.timestamps.map(|stamps| stamps.1);
         let hidden = self.ends[1 - side].packets == 0;
         if side == 0 && (self.answered || hidden) && !self.handshake.is_over() && !tcp.has(SYN) {
-            self.handshake.ends(now_ns, self.ends[0].clock.known());
+            self.handshake.ends(now_ns, self.ends[0].clock.difference());
             let [opener, answer] = &self.ends;
-            if hidden && opener.syns == 1 {
+            let timed = |end: &End| Some(end.syn.0) > self.void_ns;
+            if hidden && opener.syns == 1 && timed(opener) {
                 // SYN and its sender's answer to the SYN-ACK pass the same place a round-trip time apart.
                 let rtt = now_ns.saturating_sub(opener.syn.0);
                 self.ends[0].handshake(now_ns, 0);
                 self.ends[1].handshake(now_ns, rtt);
-            } else if answer.syns == 1 || answer.syn.1.is_some() && echoed == answer.syn.1 {
+            } else if (answer.syns == 1 || answer.syn.1.is_some() && echoed == answer.syn.1) && timed(answer)
+            {
                 let half = now_ns.saturating_sub(answer.syn.0);
                 self.ends[0].handshake(now_ns, half);
             }
@@ -365,7 +427,7 @@ impl Connection {
         }
         // Acknowledged, and not captured.
         let before = other.holes.len();
-        other.holes.retain(|hole| hole.1 > ack);
+        other.holes.retain(|hole| hole.to > ack);
         other.missing += (before - other.holes.len()) as u64;
         let mut sample = None;
         while let Some(timed) = other.timed.front().copied().filter(|timed| timed.end <= ack) {
@@ -374,7 +436,7 @@ impl Connection {
                 (Some(stamp), Some(echoed)) => stamp == echoed || !timed.again,
                 _ => !timed.again,
             };
-            if unambiguous {
+            if unambiguous && Some(timed.last_ns) > self.void_ns {
                 sample = Some(now_ns.saturating_sub(timed.last_ns));
             }
         }
@@ -388,143 +450,6 @@ impl Connection {
         Some(acked)
     }
 
-    fn on_data(&mut self, now_ns: u64, side: usize, tcp: &Tcp, seen: &mut Seen) {
-        let begins = tcp.seq.wrapping_add(u32::from(tcp.has(SYN)));
-        let length = u64::from(tcp.payload);
-        let other_closed = self.ends[1 - side].closed_window;
-        let reordering_ns = self.ends[side].half_ns.map_or(REORDERING_NS, |half| half / 2);
-        let acked_other = self.ends[1 - side]
-            .origin
-            .and_then(|origin| offset(tcp.ack, origin, self.ends[1 - side].acked));
-        let other_next = self.ends[1 - side].next;
-        let end = &mut self.ends[side];
-        let origin = *end.origin.get_or_insert(begins);
-        let Some(start) = offset(begins, origin, end.next) else {
-            return;
-        };
-        let stop = start + length;
-        if tcp.has(FIN) {
-            end.fin.get_or_insert(stop + 1);
-            self.closed.get_or_insert((now_ns, side as u8));
-        }
-        if length == 0 {
-            if tcp.has(FIN) {
-                self.take_missed(side, start);
-            }
-            return;
-        }
-        if stop > end.next && tcp.has(ACK) {
-            // The other end's turn is over.
-            self.take_missed(1 - side, acked_other.unwrap_or(0));
-        }
-        let end = &mut self.ends[side];
-        if start > end.next.saturating_add(LOST_TRACK) {
-            // Not the sequence space that we knew: begin anew from here.
-            seen.lost_track = true;
-            end.missed = Missed::default();
-            end.next = start;
-            end.acked = start;
-            end.holes.clear();
-            end.timed.clear();
-        }
-        end.stamps = tcp.timestamps.is_some();
-        end.largest = end.largest.max(tcp.payload.min(65_535));
-        end.headers = tcp.headers();
-        let full = end.full();
-        seen.aggregate = tcp.payload > full.max(536) && end.mss.is_some();
-        let pieces = length.div_ceil(u64::from(full.max(1))).max(1);
-        if stop <= end.next {
-            // Nothing new.
-            if length == 1 && (stop == end.next && end.acked >= end.next || other_closed) {
-                seen.probe = true;
-                return;
-            }
-            let hole = end
-                .holes
-                .iter()
-                .position(|hole| hole.0 <= start && stop <= hole.1);
-            end.segments += pieces;
-            self.units.repeat(side as u8, now_ns, stop);
-            if end.is_late(start, stop) {
-                seen.reordered = true;
-                return;
-            }
-            if let Some(hole) = hole {
-                let (from, to, since) = end.holes.swap_remove(hole);
-                for (from, to) in [(from, start), (stop, to)] {
-                    if from < to {
-                        end.holes.push((from, to, since));
-                    }
-                }
-                if now_ns.saturating_sub(since) < reordering_ns {
-                    seen.reordered = true;
-                    return;
-                }
-            }
-            end.retransmitted += pieces;
-            end.retransmitted_bytes += length;
-            for timed in end.timed.iter_mut().filter(|timed| timed.end > start) {
-                timed.again = true;
-                if timed.end == stop {
-                    (timed.last_ns, timed.stamp) = (now_ns, tcp.timestamps.map(|stamps| stamps.0));
-                }
-            }
-            return;
-        }
-        end.segments += pieces;
-        end.retransmitted_bytes += end.next.saturating_sub(start);
-        if start > end.next && end.next > 0 && end.holes.len() < MOST_HOLES {
-            end.holes.push((end.next, start, now_ns));
-            seen.loss_waited_ns[1] = seen.queued_ns.map(|queued| queued.0);
-        }
-        // What came before the first byte that was seen is not there.
-        let known = if end.next == 0 && self.opened_ns.is_none() {
-            start
-        } else {
-            end.next
-        };
-        let new = stop - known;
-        let since_acked = end.idle_since_ns.map(|idle| now_ns.saturating_sub(idle));
-        let quiet = since_acked.filter(|_| end.acked >= known);
-        let short = !end.last_length.is_multiple_of(full.max(1));
-        // After a full segment the window may have been what held it back, or a loss before the capture point.
-        let enough = if short {
-            self.quiet_ns
-        } else {
-            self.quiet_ns.max(FULL_QUIET_NS)
-        };
-        let rested = quiet.is_some_and(|quiet| quiet.saturating_sub(end.half_ns.unwrap_or(0)) >= enough);
-        let paused = short && now_ns.saturating_sub(end.last_data_ns) >= self.quiet_ns;
-        // Behind a hole a pause looks like a loss.
-        let pause = end.next > 0 && (rested || paused) && start <= known;
-        // RFC 1122 4.2.3.4, and as Minshall would have it: a second one would have waited.
-        let small = |length: u32| !length.is_multiple_of(full.max(1));
-        // An ACK that passed here has not reached the sender yet.
-        let on_its_way = since_acked
-            .zip(end.half_ns)
-            .is_some_and(|(since, half)| since < half);
-        let waits = end.next > end.acked || on_its_way;
-        let follows = waits && start == end.next && small(end.last_length);
-        self.unheld += u64::from(follows && small(tcp.payload) && !tcp.has(FIN));
-        end.next = stop;
-        end.idle_since_ns = None;
-        (end.last_data_ns, end.last_length) = (now_ns, tcp.payload);
-        if end.timed.len() < MOST_TIMED {
-            end.timed.push_back(Timed {
-                start,
-                end: stop,
-                first_ns: now_ns,
-                last_ns: now_ns,
-                stamp: tcp.timestamps.map(|stamps| stamps.0),
-                again: false,
-            });
-        }
-        if tcp.has(ACK) && acked_other.is_some_and(|ack| ack < other_next) && !tcp.has(SYN) {
-            self.units.concurrent = true;
-        }
-        self.units.add(side as u8, now_ns, new, pause, stop);
-    }
-
     /// What its units are timed by; `base_ns`: the smallest round-trip times that any connection between the same hosts
     /// had; `longest_ns`: what its first packet waited at most.
     pub(super) fn frame(&self, base_ns: [u64; 2], longest_ns: u64) -> Frame {
@@ -532,10 +457,11 @@ impl Connection {
         // What the end of the handshake waited, less what it waited more than the SYN did.
         let half_ns = self.ends[0].handshake_half_ns.unwrap_or(0);
         let waited = half_ns.saturating_sub(base_ns[0]);
-        let late_ns = waited.saturating_add_signed(-self.handshake.waited_more_ns());
+        let believed = self.ends[0].clock.is_believed();
+        let late_ns = waited.saturating_add_signed(-self.handshake.waited_more_ns(believed));
         Frame {
             opened_ns: self.opened_ns,
-            established_ns: self.handshake.ready_ns().unwrap_or(self.first_ns),
+            established_ns: self.handshake.ready_ns(believed).unwrap_or(self.first_ns),
             closed: self.closed,
             halves_ns,
             base_ns,
@@ -584,15 +510,7 @@ fn offset(seq: u32, origin: u32, near: u64) -> Option<u64> {
 
 /// A copy of a packet on the same interface comes within this.
 const COPY_NS: u64 = 1_000_000;
-/// After a full segment an end pauses if it is silent for this long beyond a round-trip time (Tmix takes half a second too).
-const FULL_QUIET_NS: u64 = 500_000_000;
-/// A segment fills a hole of reordering within this, where no round-trip time is known.
-const REORDERING_NS: u64 = 3_000_000;
 /// Packets that are remembered to know copies.
 const RECENT: usize = 8;
-/// Holes that are remembered.
-const MOST_HOLES: usize = 32;
-/// Segments that are timed at once.
-const MOST_TIMED: usize = 64;
 /// A jump beyond this is no loss.
 const LOST_TRACK: u64 = 1 << 28;

@@ -2,52 +2,8 @@
 //!
 //! A byte counts once, when it was first acknowledged, be it selectively (RFC 2018), cumulatively, or by a duplicate ACK of
 //! a connection without selective ones (a segment each, RFC 5681 3.2). An ACK that ends a recovery adds only what no earlier one reported.
-//!
-//! **Clocks.** With timestamps (RFC 7323) a packet says when it was sent, by its sender's clock, in milliseconds: by how much it
-//! is later than the most punctual one is what it waited on its way, to a millisecond.
 
-/// The clock of a host as its timestamps show it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Clock {
-    first: Option<(u64, u32)>,
-    /// Smallest difference between the two clocks in this span of time and in the one before, and when it began: clocks drift.
-    least: [Option<i64>; 2],
-    since_ns: u64,
-    /// By how much more than the first packet the last one waited.
-    difference: i64,
-    /// Whether the clock counts something other than milliseconds.
-    other: bool,
-}
-
-impl Clock {
-    /// By how much a packet is later than the most punctual one (ns, at most a millisecond too much).
-    pub(super) fn late(&mut self, now_ns: u64, stamp: u32) -> Option<u64> {
-        let (began_ns, began) = *self.first.get_or_insert((now_ns, stamp));
-        let elapsed = now_ns.saturating_sub(began_ns) as i64;
-        let ticks = i64::from(stamp.wrapping_sub(began) as i32) * 1_000_000;
-        if elapsed >= CLOCK_NS && !(elapsed / 2..elapsed * 2).contains(&ticks) {
-            self.other = true;
-        }
-        if self.other {
-            return None;
-        }
-        if now_ns.saturating_sub(self.since_ns) >= DRIFT_NS {
-            self.since_ns = now_ns;
-            self.least = [None, self.least[0]];
-        }
-        let difference = elapsed - ticks;
-        let own = self.least[0].map_or(difference, |least| least.min(difference));
-        self.least[0] = Some(own);
-        let least = self.least[1].map_or(own, |before| before.min(own));
-        self.difference = difference;
-        Some(u64::try_from(difference - least).unwrap_or(0))
-    }
-
-    /// By how much more than the first packet the last one waited; `None` without timestamps.
-    pub(super) fn known(&self) -> Option<i64> {
-        self.first.filter(|_| !self.other).map(|_| self.difference)
-    }
-}
+use super::clock::TICK_NS;
 
 /// What is known of the deliveries of what one end sent.
 #[derive(Clone, Debug, Default)]
@@ -217,18 +173,12 @@ impl Ledger {
     }
 }
 
-/// Timestamps have this precision, plus what jitter on the way adds.
-pub(super) const TICK_NS: u64 = 1_000_000;
-/// How long a clock is watched before it is believed not to count milliseconds.
-const CLOCK_NS: i64 = 500_000_000;
-/// Clocks drift by less than a millisecond in this time.
-const DRIFT_NS: u64 = 10_000_000_000;
 /// Ranges that are remembered.
 const MOST_RANGES: usize = 256;
 
 #[cfg(test)]
 mod tests {
-    use super::{Ack, Clock, Delivered, Ledger};
+    use super::{Ack, Delivered, Ledger};
 
     fn ack(before: u64, ack: u64) -> Ack<'static> {
         Ack {
@@ -324,22 +274,5 @@ mod tests {
             sum += ledger.add(100 + 10 * number, 105 + 10 * number);
         }
         assert!(ledger.ranges.len() <= 256 && sum <= 10_000);
-    }
-
-    #[test]
-    fn timestamps_tell_how_long_a_packet_waited() {
-        let mut clock = Clock::default();
-        let mut late = |ms: u64, stamp: u32| clock.late(ms * 1_000_000, stamp);
-        assert_eq!(late(1000, 77), Some(0));
-        assert_eq!(late(1500, 577), Some(0));
-        // 80 ms in queues.
-        assert_eq!(late(2080, 1077), Some(80_000_000));
-        // Earlier than all before by 2 ms.
-        assert_eq!(late(2498, 1577), Some(0));
-        assert_eq!(late(2600, 1677), Some(2_000_000));
-        // A clock of ten milliseconds is none of ours.
-        let mut slow = Clock::default();
-        assert_eq!(slow.late(0, 0), Some(0));
-        assert_eq!(slow.late(1_000_000_000, 100), None);
     }
 }

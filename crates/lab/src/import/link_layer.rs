@@ -102,12 +102,14 @@ impl Tcp {
     }
 }
 
-/// FIN, SYN, RST and ACK in [`Tcp::flags`].
+/// FIN, SYN, RST, PSH and ACK in [`Tcp::flags`].
 pub const FIN: u8 = 1;
 /// See [`FIN`].
 pub const SYN: u8 = 2;
 /// See [`FIN`].
 pub const RST: u8 = 4;
+/// See [`FIN`].
+pub const PSH: u8 = 8;
 /// See [`FIN`].
 pub const ACK: u8 = 16;
 

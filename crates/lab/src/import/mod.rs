@@ -1,7 +1,8 @@
 //! `fleetfoot import`: a capture becomes connection vectors, a summary and a scenario.
 //!
 //! Read in this order: `reader` (frames of a file), `link_layer` (TCP headers), [`capture`] and `table` (connections at once),
-//! `connection` (one of them), `adus` (application data units: what the ends said), `delivery` (what ACKs report), `rate`, `windowed_bytes` and `sliding_max` (the
+//! `connection` (one of them), `adus` (application data units: what the ends said), `delivery` (what ACKs report), `clock` (what
+//! timestamps show), `rate`, `windowed_bytes` and `sliding_max` (the
 //! bottleneck), [`summary`], [`scenario`], [`files`] and `spill` (what is
 //! written), [`fit`] (how well it fits), [`replay`] (what follows an import).
 //!
@@ -11,6 +12,7 @@
 
 mod adus;
 pub mod capture;
+mod clock;
 mod connection;
 mod delivery;
 pub mod files;

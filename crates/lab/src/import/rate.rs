@@ -20,7 +20,8 @@
 //! **Source.** Packet dispersion: Keshav 1991; Dovrolis, Ramanathan and Moore, INFOCOM 2001 (its modes).
 //! **Deviations.** The mode is the densest five per cent of the rates, of packets that waited.
 
-use super::delivery::{Delivered, TICK_NS};
+use super::clock::TICK_NS;
+use super::delivery::Delivered;
 use super::sliding_max::SlidingMax;
 use super::windowed_bytes::{Came, WindowedBytes};
 use fleetfoot_sim::output::Histogram;

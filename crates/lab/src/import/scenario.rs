@@ -100,6 +100,17 @@ pub fn text(title: &str, vectors: &[String], summary: &Summary, controllers: &Co
         }
     });
     let queue = &queues[1];
+    let mtu = mtu(summary);
+    let (link_mtu, line_mtu) = match mtu {
+        DEFAULT_MTU => (String::new(), String::new()),
+        mtu => (
+            format!(", mtu = \"{mtu} B\""),
+            format!(
+                "mtu = \"{mtu} B\" # the largest packet: most of the data had segments of {} bytes at most\n",
+                mtu - HEADERS as u32
+            ),
+        ),
+    };
     let duration_s = (summary.span_s + 1.0).ceil().min(DAY_S);
     let _ = write!(
         text,
@@ -111,10 +122,11 @@ pub fn text(title: &str, vectors: &[String], summary: &Summary, controllers: &Co
          [network]\n\
          kind = \"dumbbell\"\n\
          pairs = {pairs} # {}\n\
-         access = {{ rate = \"10 Gbit/s\", delay = \"0 ms\" }}\n\n\
+         access = {{ rate = \"10 Gbit/s\", delay = \"0 ms\"{link_mtu} }}\n\n\
          [network.bottleneck]\n\
          {}\n\
          delay = \"{:.3} ms\" # one way: {basis}\n\
+         {line_mtu}\
          queue = {{ kind = \"drop-tail\", limit = \"{} packets\" }} # {}\n",
         summary.connections,
         shown.join(" and "),
@@ -200,7 +212,7 @@ pub fn text(title: &str, vectors: &[String], summary: &Summary, controllers: &Co
 
 /// The groups that replay the files `vectors`, one for each part.
 fn traffic(vectors: &[String], summary: &Summary, controllers: &Controllers, bps: f64) -> String {
-    let jitter_us = libm::ceil((36_000.0 / bps).clamp(1e-6, 0.1) * 1e6);
+    let jitter_us = libm::ceil((3.0 * packet_bits(summary) / bps).clamp(1e-6, 0.1) * 1e6);
     let parts = parts(summary);
     let groups = parts.iter().zip(vectors).enumerate();
     let groups = groups.map(|(number, (part, file))| {
@@ -284,6 +296,20 @@ fn traffic(vectors: &[String], summary: &Summary, controllers: &Controllers, bps
 /// Whether connections were opened from the side of the first, and from the other.
 pub(super) fn whose(summary: &Summary) -> [bool; 2] {
     [summary.back < summary.connections, summary.back > 0]
+}
+
+/// The largest packet of the scenario's links: that of the recorded segments (RFC 9293 3.7.1), as an Ethernet carries it where nothing else was seen.
+fn mtu(summary: &Summary) -> u32 {
+    match summary.mss {
+        // Behind the headers of IPv4 and of IPv6.
+        None | Some(1460 | 1440) => DEFAULT_MTU,
+        Some(mss) => (u32::from(mss) + HEADERS as u32).max(LEAST_MTU),
+    }
+}
+
+/// A full packet.
+fn packet_bits(summary: &Summary) -> f64 {
+    8.0 * f64::from(mtu(summary))
 }
 
 struct LineRate {
@@ -441,7 +467,7 @@ fn basis(basis: Basis) -> &'static str {
 
 /// Room of the queue in front of the line to the hosts that opened (1) or from them (0), and where it comes from.
 fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'static str) {
-    let packets = |seconds: f64| (libm::ceil(seconds * bps / 12_000.0) as u64).clamp(20, 10_000);
+    let packets = |seconds: f64| (libm::ceil(seconds * bps / packet_bits(summary)) as u64).clamp(20, 10_000);
     let waited = summary.queue_s[direction].filter(|waited| *waited > 0.001);
     // Few packets are lost at a time where a line holds many; then the longest waits are all as long as the queue.
     let segments = summary.segments[direction];
@@ -524,6 +550,10 @@ const THIN: f64 = 10.0;
 const TICK_S: f64 = 0.001;
 /// Layer-3 bytes of headers.
 const HEADERS: f64 = 40.0;
+/// That of a link of which nothing else is said.
+const DEFAULT_MTU: u32 = 1500;
+/// The smallest that a link can have (RFC 791 3.2).
+const LEAST_MTU: u32 = 68;
 /// That of the hosts' own links.
 const MOST_BPS: f64 = 1e10;
 /// Pairs of hosts of a scenario.
@@ -670,6 +700,43 @@ mod tests {
         // Without handshakes the smallest round-trip time may be that of packets as long.
         summary.handshake_rtt_s = None;
         assert_eq!(line_rate(&summary, 1).bps, 683e3);
+    }
+
+    #[test]
+    fn packets_are_as_long_as_the_recorded_segments_let_them_be() {
+        let mut summary = Summary {
+            source: "capture",
+            connections: 3,
+            openers: 1,
+            rate: [RateEstimate::default(), estimate(50e6, Basis::Spacing)],
+            segments: [Segments::of(1000, 10, 0), Segments::of(7_000_000, 5000, 0)],
+            rtt_s: times(&[(3, 0.08)]),
+            span_s: 20.0,
+            ..Summary::default()
+        };
+        // A queue of a bandwidth-delay product: 500 kB.
+        for (mss, mtu, packets, jitter_us) in [
+            (None, 1500, 334, 720),
+            (Some(1460), 1500, 334, 720),
+            (Some(1440), 1500, 334, 720),
+            (Some(536), 576, 869, 277),
+            (Some(1380), 1420, 353, 682),
+            (Some(8960), 9000, 56, 4320),
+        ] {
+            summary.mss = mss;
+            let name = [String::from("a.cvec")];
+            let written = text("A capture", &name, &summary, &Controllers::default());
+            let line = format!("mtu = \"{mtu} B\" # the largest packet");
+            assert_eq!(written.contains(&line), mtu != 1500, "{mss:?}: {written}");
+            let access = format!("delay = \"0 ms\", mtu = \"{mtu} B\" }}");
+            assert_eq!(written.contains(&access), mtu != 1500, "{mss:?}: {written}");
+            for part in [
+                format!("limit = \"{packets} packets\""),
+                format!("start_jitter = \"{jitter_us} us\""),
+            ] {
+                assert!(written.contains(&part), "{mss:?}, {part}: {written}");
+            }
+        }
     }
 
     #[test]

@@ -200,7 +200,7 @@ pub struct Summary {
     pub segments: [Segments; 2],
     /// The bottleneck's rate, by direction.
     pub rate: [RateEstimate; 2],
-    /// Maximum segment size of most SYNs.
+    /// Maximum segment size of the connections that carried most of the data, as both ends and the path agree (bytes).
     pub mss: Option<u16>,
     /// Addresses by the number of the host, if they are kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -8,6 +8,11 @@ use crate::workload::vectors::{Unit, Vector};
 use fleetfoot_core::time::Duration;
 use proptest::prelude::{any, prop_assert, proptest};
 
+mod clocks;
+mod originals;
+mod segments;
+mod set_back;
+
 /// A segment: microseconds, whether the client sends it, flags, sequence number and ACK from 0, payload.
 #[derive(Clone, Copy)]
 struct Step(u64, bool, u8, u32, u32, u32);

@@ -530,6 +530,7 @@ impl Row {
             harm: None,
             pareto: false,
             worst_p99: None,
+            worst_tail: None,
             significant: self.significant,
             places: Vec::new(),
             senders: None,

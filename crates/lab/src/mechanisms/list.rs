@@ -9,6 +9,8 @@ use super::{Effort, Family, Mechanism, Needs, Preset};
 const QUEUE: &str = "queue.kind";
 const SUPER: &str = "tcp.super_packets";
 const QUEUE_ECN: &str = "queue.ecn";
+/// Where an RFC or a paper and Linux differ, the queue is the one that the command of the entry turns on.
+const QUEUE_DETAILS: (&str, Preset) = (super::QUEUE_DETAILS, Text("linux"));
 
 const fn entry(
     name: &'static str,
@@ -54,21 +56,21 @@ impl Mechanism {
 
 /// Every mechanism, by family.
 pub static ENTRIES: &[Mechanism] = &[
-    entry("codel", Queues, Queue, &[(QUEUE, Text("codel"))])
+    entry("codel", Queues, Queue, &[(QUEUE, Text("codel")), QUEUE_DETAILS])
         .document("Measures how long packets wait and, when the smallest wait within 100 ms stays above 5 ms, drops from the head at a rising rate. It keeps one FIFO short without knowing the line's rate.", "RFC 8289")
         .evidence("Nichols and Jacobson, ACM Queue 2012: one setting keeps the wait near the target over a wide range of rates and RTTs.")
         .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root codel"),
-    entry("codel-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("codel")), (QUEUE_ECN, Flag(true)), ("tcp.ecn", Flag(true))])
+    entry("codel-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("codel")), QUEUE_DETAILS, (QUEUE_ECN, Flag(true)), ("tcp.ecn", Flag(true))])
         .document("CoDel that marks packets of ECN-capable senders instead of dropping them, with ECN negotiated by the endpoints: the signal without the loss.", "RFC 8289, RFC 3168, RFC 8087")
         .evidence("RFC 8087 lists the benefits: no retransmission and no head-of-line wait for the signal.")
         .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root codel ecn; on both hosts: sysctl net.ipv4.tcp_ecn=1")
         .effort(Effort::SeveralSettings),
-    entry("fq-codel", Queues, Queue, &[(QUEUE, Text("fq-codel"))])
+    entry("fq-codel", Queues, Queue, &[(QUEUE, Text("fq-codel")), QUEUE_DETAILS])
         .document("Hashes flows into 1024 queues with CoDel in each, serves them by deficit round robin, and serves queues that just became busy first. Short and sparse flows pass the standing queue of the long ones.", "RFC 8290")
         .evidence("RFC 8290 section 7: in Linux since 3.5 and the default of OpenWrt, Arch Linux and Fedora, with much less delay than the FIFO before it in all trials.")
         .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root fq_codel; for all interfaces: sysctl net.core.default_qdisc=fq_codel")
         .effort(Effort::Usual),
-    entry("fq-codel-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("fq-codel")), (QUEUE_ECN, Flag(true)), ("tcp.ecn", Flag(true))])
+    entry("fq-codel-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("fq-codel")), QUEUE_DETAILS, (QUEUE_ECN, Flag(true)), ("tcp.ecn", Flag(true))])
         .document("FQ-CoDel that marks instead of dropping, with ECN negotiated by the endpoints.", "RFC 8290, RFC 3168")
         .evidence("RFC 8290 5.2.6: marking is on unless switched off.")
         .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root fq_codel ecn; on both hosts: sysctl net.ipv4.tcp_ecn=1")
@@ -81,7 +83,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Hashes flows into 1024 queues with PIE in each, served in turns with new flows first: the isolation of FQ-CoDel with drops on arrival.", "Linux sch_fq_pie; RFC 8033, RFC 8290")
         .evidence("None of its own: what holds for FQ-CoDel's turns and for PIE.")
         .turn_on("Linux 5.6 and later: tc qdisc replace dev IF root fq_pie"),
-    entry("cake", Queues, Queue, &[(QUEUE, Text("cake"))])
+    entry("cake", Queues, Queue, &[(QUEUE, Text("cake")), QUEUE_DETAILS])
         .document("Fair among hosts first and among each host's flows second, with CoDel and BLUE in each queue: a host gains nothing by opening many connections, and one that ignores marks and drops is held too. One class of service, no ACK filter here.", "Høiland-Jørgensen, Täht and Morton, LANMAN 2018")
         .evidence("The paper: host fairness and low delay on home lines at once; the usual choice for shaping on OpenWrt routers.")
         .turn_on("Linux 4.19 and later: tc qdisc replace dev IF root cake besteffort triple-isolate")
@@ -209,7 +211,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("tail-loss-probe-draft", TailLoss, Sack, &[("tcp.rack", Flag(false)), ("tcp.tail_loss_probe", Text("draft"))])
         .document("The first tail loss probe: after two RTTs of silence one segment is sent again so that its SACK starts fast recovery; one outstanding segment waits 1.5 RTT and the worst delayed ACK.", "draft-dukkipati-tcpm-tcp-loss-probe-01")
         .evidence("Its successor is in RFC 8985; no figure is cited here.")
-        .turn_on("Linux 3.10 to 4.17: sysctl net.ipv4.tcp_early_retrans=3. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rack=false --set tcp.tail_loss_probe=draft (docs/proxy.md)"),
+        .turn_on("Linux 3.10 to 4.13: sysctl net.ipv4.tcp_early_retrans=3, from 4.4 on with net.ipv4.tcp_recovery=0 (no RACK), from 4.11 on with net.ipv4.tcp_fack=1; 4.14 has another timeout. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rack=false --set tcp.tail_loss_probe=draft (docs/proxy.md)"),
     entry("tail-loss-probe", TailLoss, Sack, &[("tcp.tail_loss_probe", Text("rfc8985"))])
         .document("Only the probe half of RFC 8985, with whatever loss detection the scenario has.", "RFC 8985 section 7")
         .evidence("As for rack-tlp.")

@@ -10,6 +10,7 @@ mod tests;
 pub use list::{ENTRIES, PAIRS};
 
 use crate::scenario::{ErrorKind, Resolved, Scenario, Setting, Site};
+use fleetfoot_core::queue::{Limit, Red};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::spec::LinkRate;
@@ -74,6 +75,9 @@ pub enum Family {
 
 /// What paths into the queues that a mechanism is applied to begin with.
 const QUEUE_KEYS: &str = "queue.";
+/// Who is followed where the sources of a queue differ. A queue of the same kind that stands there already keeps its own: with another one alone
+/// nothing would be turned on.
+pub(crate) const QUEUE_DETAILS: &str = "queue.details";
 
 /// Value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,6 +195,30 @@ fn one_rate(described: &Resolved) -> Option<Rate> {
     rates.all(|rate| rate == Some(first)).then_some(first)
 }
 
+/// Why RED with automatic thresholds, where `resolved` has it and `described` has not, could neither mark nor drop early: the queue is full before its
+/// average is at the lower one.
+fn never_early(described: &Resolved, resolved: &Resolved) -> Option<String> {
+    let links = resolved.spec.links.iter().zip(&described.spec.links);
+    let mut new = links.filter(|(after, before)| after.queue == "red" && before.queue != "red");
+    new.find_map(|(link, _)| {
+        let values = &link.queue_values;
+        let room = match values.limit("limit") {
+            Limit::Packets(packets) => u64::from(packets),
+            Limit::Bytes(bytes) => bytes.0 / u64::from(link.mtu.max(1)),
+            Limit::Unlimited => return None,
+        };
+        let rate = link.config().link_context(0).rate;
+        let mean = values.bytes("mean_packet").map_or(1000.0, |bytes| bytes.0 as f64);
+        let lowest = Red::automatic_threshold(rate, mean);
+        (values.number("min_threshold").is_none() && lowest >= room as f64).then(|| {
+            format!(
+                "RED would begin to act at an average of {lowest:.0} packets, 2.5 ms of the rate or 5 packets, and the queue has room for {room}: \
+                 a variant with `min_threshold` and `max_threshold` below that can be compared"
+            )
+        })
+    })
+}
+
 /// Twice the largest mean jitter of a link: what uniform jitter from zero spans.
 fn jitter(described: &Resolved) -> Duration {
     let links = described.spec.links.iter();
@@ -238,7 +266,14 @@ impl Mechanism {
         } else {
             setting
         };
-        self.set.iter().fold(setting, |setting, &(path, value)| {
+        let stands = self.set.iter().any(
+            |(path, value)| matches!(value, Preset::Text(kind) if *path == "queue.kind" && site.is_all(kind)),
+        );
+        let set = self
+            .set
+            .iter()
+            .filter(|(path, _)| !stands || *path != QUEUE_DETAILS);
+        set.fold(setting, |setting, &(path, value)| {
             match (value.to_toml(scenario), path.strip_prefix(QUEUE_KEYS)) {
                 (Some(value), Some(key)) => site.with(setting, key, &value),
                 (Some(value), None) => setting.with(path, value),
@@ -359,12 +394,16 @@ impl Mechanism {
         if let Some(reason) = self.missing(described) {
             return Err(reason);
         }
-        scenario
+        let resolved = scenario
             .resolve(&self.setting(described, site))
             .map_err(|error| match error.kind {
                 ErrorKind::NoChange => String::from("already so in this scenario"),
                 _ => error.message.into_string(),
-            })
+            })?;
+        match never_early(described, &resolved) {
+            Some(reason) => Err(reason),
+            None => Ok(resolved),
+        }
     }
 
     /// Why it does not apply whatever it changes, as a sentence for the user.

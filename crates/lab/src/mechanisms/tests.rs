@@ -260,3 +260,106 @@ fn without_one_rate_nobody_knows_it() {
     let reason = entry.missing(&described).expect("nobody said which link it is");
     assert!(reason.contains("name the link in `run.bottleneck`"), "{reason}");
 }
+
+/// What `tc` turns on is Linux's queue, so that is what is simulated; one of this kind that stands there already keeps its own details, since with
+/// another value alone nothing would be turned on.
+#[test]
+fn a_queue_of_linux_is_simulated_with_the_details_of_linux() {
+    let text = crate::testing::BUSY_LINE;
+    let with = |kind: &str| {
+        let scenario = Scenario::parse("home-line.toml", text).expect("it is correct");
+        let set = Setting::none().with("network.bottleneck.queue.kind", kind);
+        scenario.with(&set).expect("another queue")
+    };
+    let applied = |scenario: &Scenario, name: &str| {
+        let described = scenario.resolve(&Setting::none()).expect("it is correct");
+        let entry = find(name).expect("an entry");
+        let resolved = entry.apply(scenario, &described, &bottleneck(&described))?;
+        let mut links = resolved.bottleneck_links();
+        let link = links.next().expect("a bottleneck");
+        Ok::<_, String>((link.queue, link.queue_values.choice("details")))
+    };
+    for (name, kind) in [
+        ("codel", "codel"),
+        ("codel-ecn", "codel"),
+        ("fq-codel", "fq-codel"),
+        ("fq-codel-ecn", "fq-codel"),
+        ("cake", "cake"),
+    ] {
+        let entry = find(name).expect("an entry");
+        assert!(entry.turn_on.contains(": tc qdisc"), "{}", entry.turn_on);
+        assert_eq!(applied(&with("drop-tail"), name), Ok((kind, "linux")), "{name}");
+    }
+    let already = applied(&with("fq-codel"), "fq-codel");
+    assert_eq!(already, Err(String::from("already so in this scenario")));
+    assert_eq!(
+        applied(&with("fq-codel"), "fq-codel-ecn"),
+        Ok(("fq-codel", "rfc"))
+    );
+}
+
+/// Why it matters: where flows hold one packet each in turns, RFC 8289 5.4 lets each keep it and Linux counts the packets of all. Eight flows and two
+/// packets of each are 96 ms at 2 Mbit/s, far above the target.
+#[test]
+fn on_a_slow_line_with_many_flows_the_details_of_linux_halve_the_wait() {
+    let text = r#"
+        [network]
+        kind = "dumbbell"
+        pairs = 8
+        access = { rate = "1 Gbit/s", delay = "5 ms", jitter = { dist = "uniform", min = "0 ms", max = "6 ms" } }
+        bottleneck = { rate = "2 Mbit/s", delay = "10 ms", queue = { kind = "fq-codel" } }
+        [run]
+        duration = "40 s"
+        warmup = "10 s"
+        [tcp]
+        profile = "linux"
+        [[traffic]]
+        name = "bulk"
+        kind = "bulk"
+        count = 8
+    "#;
+    let scenario = Scenario::parse("slow.toml", text).expect("it is correct");
+    let wait = |details: &str| {
+        let set = Setting::none().with("network.bottleneck.queue.details", details);
+        let resolved = scenario
+            .with(&set)
+            .and_then(|scenario| scenario.resolve(&Setting::none()));
+        let resolved = resolved.expect("it is correct");
+        let output = simulate(&resolved.spec(1), &AtomicBool::new(false)).expect("it runs");
+        let means = output.links.iter().filter_map(|link| link.queue_delay.mean());
+        means.fold(0.0, f64::max)
+    };
+    let (rfc, linux) = (wait("rfc"), wait("linux"));
+    assert!(rfc >= 1.5 * linux, "{rfc} and {linux}");
+}
+
+/// ns-2's lower threshold is 2.5 ms of the rate: at 10 Gbit/s 3125 packets of 1000 bytes. A switch with room for 500 kB, 333 packets of 1500 bytes, would be
+/// full before, and RED would be drop-tail under another name.
+#[test]
+fn red_does_not_apply_where_its_thresholds_are_above_the_queue() {
+    let with = |rate: &str, limit: &str| {
+        let scenario = Scenario::parse("home-line.toml", crate::testing::BUSY_LINE).expect("it is correct");
+        let set = Setting::none()
+            .with("network.bottleneck.rate", rate)
+            .with("network.bottleneck.queue.kind", "drop-tail")
+            .with("network.bottleneck.queue.limit", limit);
+        let scenario = scenario.with(&set).expect("another line");
+        let described = scenario.resolve(&Setting::none()).expect("it is correct");
+        let applied = |name: &str| {
+            let entry = find(name).expect("an entry");
+            entry
+                .apply(&scenario, &described, &bottleneck(&described))
+                .map(|_| ())
+        };
+        ["red", "red-ecn"].map(applied)
+    };
+    for result in with("10 Gbit/s", "500 kB") {
+        let reason = result.expect_err("it could never act");
+        assert!(
+            reason.contains("an average of 3125 packets") && reason.contains("room for 333"),
+            "{reason}"
+        );
+    }
+    assert_eq!(with("10 Gbit/s", "5 MB"), [Ok(()), Ok(())]);
+    assert_eq!(with("20 Mbit/s", "500 kB"), [Ok(()), Ok(())]);
+}

@@ -1,4 +1,4 @@
-//! Completion times of flows, and of flows that did not complete.
+//! Completion times of flows, and of flows that did not complete; delivery latencies of messages, and of those that did not arrive.
 //!
 //! **Departure from the rule for flows that did not complete.** They enter quantiles as the largest and means as their
 //! age; a ping does not. Its echo is one datagram that nobody sends again: without it there is no time, only a loss, and an
@@ -39,6 +39,30 @@ pub fn times<'a>(
         }
     }
     sample
+}
+
+/// Times of a group in one run until the last byte of a flow was acknowledged, and the ages of flows that should have completed and did not.
+pub fn acked_times(kind: TrafficKind, group: &GroupOutput, run: &RunOutput) -> Sample {
+    let mut sample = Sample::default();
+    for flow in &group.flows {
+        match flow.acked {
+            Some(acked) => sample.completed.push(acked.since(flow.start).as_secs_f64()),
+            None if kind.facts().notes_acked && is_censored(kind, flow) => {
+                sample.censored.push(age(flow, run));
+            }
+            None => {}
+        }
+    }
+    sample
+}
+
+/// Delivery latencies of the writes of a group in one run, or one-way delays of its datagrams, and the ages of the writes that had not arrived when
+/// the run ended.
+pub fn delivery_times(group: &GroupOutput) -> Sample {
+    Sample {
+        completed: group.delivery_latency.clone(),
+        censored: group.delivery_censored.clone(),
+    }
 }
 
 /// How long somebody waited in vain for a flow (s): until it was given up, or the run ended.
@@ -126,8 +150,8 @@ fn numbered(run: &RunOutput, index: usize) -> impl Iterator<Item = ((u32, u32), 
     })
 }
 
-/// Times of frames or pings; of one that was lost until the next one of its stream came, or at least until the last one was sent. Pings of a
-/// pair are one stream; several calls can share a pair.
+/// Times of frames or pings (s); of one that was lost until the next one of its stream came, or at least until the last one was sent. A stream is one
+/// direction of a call, of which several can share a pair, or the pings of one process, whichever pairs they are dealt to.
 pub(crate) fn until_next(group: &GroupOutput) -> Sample {
     let mut sample = Sample::default();
     // Of each stream, from the end: when the next one came, and when the last one was sent.
@@ -152,6 +176,8 @@ mod tests {
     use super::*;
     use crate::scenario::{Scenario, Setting};
     use fleetfoot_core::time::Duration;
+    use fleetfoot_sim::world::{Mode, run};
+    use std::ops::ControlFlow;
 
     #[test]
     fn a_round_lasts_from_its_first_start_to_its_last_end() {
@@ -198,6 +224,58 @@ mod tests {
         flows.pop();
         assert_eq!(of(&flows), (vec![9, 60], vec![]));
         assert_eq!(of(&[]), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_transfer_that_did_not_complete_is_not_acknowledged_for_its_age() {
+        let at = Instant::from_millis;
+        let flow = |start: u64, end: Option<u64>| FlowRecord {
+            start: at(start),
+            completed: end.map(at),
+            acked: end.map(|end| at(end + 20)),
+            ..FlowRecord::default()
+        };
+        let group = GroupOutput {
+            flows: vec![flow(0, Some(50)), flow(100, None), flow(200, Some(300))],
+            ..GroupOutput::default()
+        };
+        let run = RunOutput {
+            ended: at(1_000),
+            ..RunOutput::default()
+        };
+        let sample = acked_times(TrafficKind::Transfer, &group, &run);
+        assert_eq!((sample.completed, sample.censored), (vec![0.07, 0.12], vec![0.9]));
+        // A page has no last byte whose acknowledgment is noted, and a connection without end has none.
+        for kind in [TrafficKind::Web, TrafficKind::Replay, TrafficKind::Bulk] {
+            assert!(acked_times(kind, &group, &run).censored.is_empty());
+        }
+    }
+
+    /// One player sends a ping every 50 ms; a tenth of all is lost. Dealt to eight pairs or to one, a lost one is waited for until the
+    /// next answer to the player comes, which no answer to a later ping of the same player can come after.
+    #[test]
+    fn a_lost_ping_is_waited_for_until_the_next_one_of_its_process_comes() {
+        for pairs in [1, 8] {
+            let text = format!(
+                "[network]\nkind = \"dumbbell\"\npairs = {pairs}\n\
+                 bottleneck = {{ rate = \"10 Mbit/s\", delay = \"20 ms\", loss = {{ kind = \"random\", probability = \"5 %\" }} }}\n\
+                 [[traffic]]\nname = \"game\"\nkind = \"ping\"\ninterval = \"50 ms\"\n[run]\nduration = \"20 s\"\nwarmup = \"2 s\"\n"
+            );
+            let scenario = Scenario::parse("game.toml", &text).expect("it is correct");
+            let spec = scenario.resolve(&Setting::none()).expect("it is correct").spec;
+            let run = run(&spec, Mode::Fast, &mut (), |_| ControlFlow::Continue(())).expect("it can run");
+            let group = &run.groups[0];
+            let lost = group.flows.iter().filter(|flow| flow.completed.is_none());
+            assert!(lost.count() > 10, "{pairs} pairs");
+            let next = |from: usize| group.flows[from..].iter().filter_map(|flow| flow.completed).min();
+            let mut expected: Vec<f64> = (0..group.flows.len())
+                .filter_map(|number| Some(next(number)?.since(group.flows[number].start).as_secs_f64()))
+                .collect();
+            let mut found = until_next(group).completed;
+            expected.sort_by(f64::total_cmp);
+            found.sort_by(f64::total_cmp);
+            assert_eq!(found, expected, "{pairs} pairs");
+        }
     }
 
     /// Frames of 25 per second in ms: sent at 0, 40, 80 and 120. The second is lost: the picture stands from 40 until the third

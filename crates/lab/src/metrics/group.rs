@@ -1,12 +1,12 @@
 //! Metrics of traffic groups.
 
-use super::flows::{completion_times, normalised, rounds, until_next};
+use super::flows::{acked_times, completion_times, delivery_times, normalised, rounds, times, until_next};
 use super::{Scene, measured_s, metrics, watched};
 use crate::statistics::Sample;
 use fleetfoot_core::tcp::{Config, Stats};
 use fleetfoot_core::time::Duration;
 use fleetfoot_sim::output::{Datagrams, FlowRecord, GroupOutput, RunOutput};
-use fleetfoot_sim::spec::{Compared, Facts, GroupSpec, Losses, Spec};
+use fleetfoot_sim::spec::{Compared, Facts, GroupSpec, Losses, Spec, Traffic};
 
 metrics! {
     /// Fields of a group. Counts are those of one run.
@@ -15,10 +15,10 @@ metrics! {
         Fct = "fct_s" => run.completion_times();
         /// Completion times over those of the same flows in the variant `run.loss_free`.
         NormalisedFct = "more.normalised_fct" => run.normalised();
-        /// Times until the last byte is acknowledged.
-        Acked = "acked_s" => run.each(|flow| Some(flow.acked?.since(flow.start).as_secs_f64()));
-        /// Latencies of application writes.
-        DeliveryLatency = "delivery_latency_s" => Sample::of(run.group.delivery_latency.clone());
+        /// Times until the last byte is acknowledged, and the ages of flows that should have completed and did not.
+        Acked = "acked_s" => acked_times(run.group_spec.traffic.kind(), run.group, run.run);
+        /// Latencies of application writes, and the ages of those that had not arrived.
+        DeliveryLatency = "delivery_latency_s" => delivery_times(run.group);
         /// Latencies of ACKs, a mean per flow.
         AckLatency = "ack_latency_s" => run.each(FlowRecord::mean_ack_latency);
         /// Goodput per transfer or connection.
@@ -39,17 +39,26 @@ metrics! {
         Completed = "completed" => run.count(|flow| flow.completed.is_some());
         /// Flows that should have completed and did not.
         Censored = "censored" => run.completion_times().censored.len() as u64;
+        /// Writes that had not arrived when the run ended.
+        Undelivered = "undelivered" => run.group.delivery_censored.len() as u64;
         /// Tail loss probes that carried new data.
         NewProbes = "new_probes" => run.total(|stats| u64::from(stats.new_probes));
-        /// Times from the first transmission of a segment of a thin stream to its ACK.
-        SegmentAckLatency = "more.segment_ack_latency_s" => Sample::of(run.group.ack_latency.clone());
+        /// Times from the first transmission of a segment of a thin stream to its ACK, and the ages of those that were not acknowledged.
+        SegmentAckLatency = "more.segment_ack_latency_s" => Sample {
+            completed: run.group.ack_latency.clone(),
+            censored: run.group.ack_latency_censored.clone(),
+        };
         /// Longest time from the first transmission of a segment to its ACK, per flow that sent a segment again.
         LongestRecovery = "more.longest_recovery_s" => run.each(|flow| {
             let longest = flow.stats().longest_recovery;
             (longest != Duration::ZERO).then(|| longest.as_secs_f64())
         });
-        /// Times of replayed connections from the first SYN to the last payload byte, waiting included.
-        Connection = "more.connection_s" => Sample::of(run.group.connections.clone());
+        /// Times of replayed connections from the first SYN to the last payload byte, waiting included, and the ages of those that had not
+        /// completed.
+        Connection = "more.connection_s" => Sample {
+            completed: run.group.connections.clone(),
+            censored: run.group.connections_censored.clone(),
+        };
         /// Packets that carried older data along (redundant data bundling).
         RdbPackets = "rdb_packets" => run.total(|stats| u64::from(stats.rdb_packets));
         /// Losses that bundles repaired, as far as the sender found them.
@@ -84,6 +93,10 @@ metrics! {
             Compared::CompletionOfNext => until_next(run.group),
             Compared::Completion | Compared::Delivery => Sample::default(),
         };
+        /// Times of the frames that went from `from` to `to`, of calls that go both ways.
+        FramesDown = "more.frames_down_s" => run.frames(0);
+        /// Times of the frames that went the other way, of calls that go both ways.
+        FramesUp = "more.frames_up_s" => run.frames(1);
         /// Share of frames that arrived after the deadline of their call, or never whole.
         LateOrLost = "more.late_or_lost" => run.late_or_lost();
         /// Share of the datagrams that were lost, of kinds that nobody sends again; of pings, that of those without an answer.
@@ -168,6 +181,17 @@ impl<'a> GroupRun<'a> {
 
     fn completion_times(&self) -> Sample {
         completion_times(self.group_spec.traffic.kind(), self.group, self.run)
+    }
+
+    /// Times of the frames of a call's way there (0) or back (1): pairs stand by turns one way and the other.
+    fn frames(&self, way: u32) -> Sample {
+        match &self.group_spec.traffic {
+            Traffic::Video(video) if video.both_ways => {
+                let flows = self.group.flows.iter().filter(|flow| flow.pair % 2 == way);
+                times(self.group_spec.traffic.kind(), flows, self.run)
+            }
+            _ => Sample::default(),
+        }
     }
 
     fn normalised(&self) -> Sample {

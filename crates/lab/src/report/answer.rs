@@ -170,14 +170,21 @@ pub(super) fn turn_on(document: &Document) -> Value {
         json!({
             "name": row.variant.name,
             "of": whole(row),
-            "set": set.map(|(path, value)| format!("{path} = {value}")).collect::<Vec<_>>(),
+            "set": set.map(|(path, value)| setting(path, value)).collect::<Vec<_>>(),
             "instructions": row.variant.instructions.iter().map(instruction).collect::<Vec<_>>(),
         })
     };
     json!({
+        "not_advised": words::not_advised(document),
         "first": first.first().map(said),
         "others": others.iter().map(said).collect::<Vec<_>>(),
     })
+}
+
+/// A setting as a line of `[variant.set]`: `"tcp.ecn" = true`.
+fn setting(path: &str, value: &Value) -> String {
+    let written = toml::Value::try_from(value).map_or_else(|_| value.to_string(), |value| value.to_string());
+    format!("\"{path}\" = {written}")
 }
 
 /// Whether two steps are the same, whatever is measured afterwards.
@@ -212,7 +219,7 @@ struct TableRow<'a> {
     by_group: Vec<String>,
     harm: String,
     goodput: String,
-    worst_p99: String,
+    worst_tail: String,
     significant: &'static str,
     class: &'static str,
     places: String,
@@ -235,7 +242,7 @@ fn table_row<'a>(row: &Row<'a>) -> TableRow<'a> {
         by_group: if by_group.len() > 1 { by_group } else { Vec::new() },
         harm: cells.harm,
         goodput: cells.goodput,
-        worst_p99: cells.worst_p99,
+        worst_tail: cells.worst_tail,
         significant: cells.significant,
         class: match (row.versus.significant, win > 0.0) {
             (false, _) => "unsure",
@@ -307,7 +314,7 @@ pub(super) fn near(document: &Document) -> Value {
             ])
         })
         .collect();
-    json!({ "rows": rows, "jittered": document.jittered.as_ref().map(words::jittered) })
+    json!({ "rows": rows, "jittered": document.jittered.as_ref().map(|found| words::jittered(found, document.recommended.as_ref())) })
 }
 
 /// How well a scenario that was made of a recording fits it.
@@ -322,7 +329,20 @@ pub(super) fn fit(document: &Document) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::unbroken;
+    use super::{setting, unbroken};
+
+    #[test]
+    fn settings_are_lines_of_toml() {
+        let queue = serde_json::json!({ "kind": "drop-tail", "limit": "16 packets", "ecn": true });
+        let line = setting("network.bottleneck.queue", &queue);
+        let read: toml::Table = line.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(
+            read["network.bottleneck.queue"]["limit"].as_str(),
+            Some("16 packets"),
+            "{line}"
+        );
+        assert_eq!(setting("tcp.ecn", &serde_json::json!(true)), "\"tcp.ecn\" = true");
+    }
 
     #[test]
     fn keys_stand_between_quotation_marks_and_numbers_keep_their_percent_sign() {

@@ -4,12 +4,12 @@
 //! specification ([`super::vega`]).
 
 use super::text::{percent, rounded, seconds, short, signed_percent, size_class};
+use crate::compare::tail::percentile;
 use crate::compare::words;
-use crate::downsample;
-use crate::metrics::flows::completion_times;
-use crate::result::{Comparison, Group, Link, Ratio, Summary, Variant};
+use crate::result::{Comparison, Link, Ratio, SizeVersus, Variant};
 
 mod data;
+mod distribution;
 
 pub use data::{
     Change, Chart, Data, Distribution, MeanValue, RunValue, SizeChange, TimeLine, Use, Verdict, Wait,
@@ -26,9 +26,6 @@ const DASHES: [&[u8]; 4] = [&[], &[6, 3], &[2, 2], &[8, 3, 2, 3]];
 
 /// Lines of a distribution that are shown at first.
 pub const LINES_SHOWN: usize = 5;
-
-/// Points of one line of a distribution.
-const DISTRIBUTION_POINTS: usize = 200;
 
 /// Colour of the variant at `index`; the first is the baseline.
 pub fn color(index: usize) -> &'static str {
@@ -74,7 +71,7 @@ pub fn all(comparison: &Comparison, variants: &[&Variant]) -> Vec<Chart> {
     [
         change(variants),
         by_size(variants),
-        distribution(comparison, variants),
+        distribution::chart(comparison, variants),
         queue_delay(comparison, variants),
         utilisation(comparison, variants),
     ]
@@ -132,17 +129,16 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
                 variant.name.clone(),
                 group.name.clone(),
                 signed_percent(ratio.value - 1.0),
-                ends.map_or_else(dash_text, |ends| {
-                    format!(
-                        "{} to {}",
-                        signed_percent(ends.0 / 100.0),
-                        signed_percent(ends.1 / 100.0)
-                    )
+                ratio.ci95.map_or_else(dash_text, ends_in_words),
+                match (is_part(variant), significant) {
+                    (true, _) => dash_text(),
+                    (false, true) => "yes".to_owned(),
+                    (false, false) => "no".to_owned(),
+                },
+                group.fct_tail_ratio.map_or_else(dash_text, |tail| {
+                    let change = signed_percent(tail.ratio.value - 1.0);
+                    format!("{change} ({})", percentile(tail.level))
                 }),
-                if significant { "yes" } else { "no" }.to_owned(),
-                group
-                    .fct_p99_ratio
-                    .map_or_else(dash_text, |p99| signed_percent(p99.value - 1.0)),
             ]);
         }
     }
@@ -171,7 +167,7 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
             "Mean",
             "95 % interval",
             "Significant in the whole table",
-            "99th percentile",
+            "Slowest (percentile)",
         ]),
         rows,
     })
@@ -185,8 +181,15 @@ fn by_size(variants: &[&Variant]) -> Option<Chart> {
     let mut groups = Vec::new();
     let mut classes: Vec<(u64, String)> = Vec::new();
     for group in baseline.groups.iter().filter(|group| group.latency_sensitive) {
-        for class in &group.by_size {
-            let Some(before) = &class.fct_s else { continue };
+        let versus = others.iter().filter_map(|variant| {
+            let mut groups = variant.versus.as_ref()?.groups.iter();
+            Some((*variant, groups.find(|own| own.name == group.name)?))
+        });
+        let mut found: Vec<(&Variant, &SizeVersus)> = versus
+            .flat_map(|(variant, own)| own.by_size.iter().map(move |class| (variant, class)))
+            .collect();
+        found.sort_by_key(|(_, class)| class.from_bytes);
+        for (variant, class) in found {
             let label = size_class(class.from_bytes, class.to_bytes);
             if !classes.iter().any(|(_, known)| *known == label) {
                 classes.push((class.from_bytes, label.clone()));
@@ -194,31 +197,28 @@ fn by_size(variants: &[&Variant]) -> Option<Chart> {
             if !groups.contains(&group.name) {
                 groups.push(group.name.clone());
             }
-            for variant in others {
-                let Some(after) = summary_of_class(variant, group, class.from_bytes) else {
-                    continue;
-                };
-                let change = after.mean / before.mean - 1.0;
-                cells.push(SizeChange {
-                    variant: variant.name.clone(),
-                    group: group.name.clone(),
-                    size: label.clone(),
-                    change: rounded(change * 100.0, 3),
-                    text: signed_percent(change).replace(" %", ""),
-                    n: after.n,
-                    before: seconds(before.mean),
-                    after: seconds(after.mean),
-                });
-                rows.push(vec![
-                    variant.name.clone(),
-                    group.name.clone(),
-                    label.clone(),
-                    after.n.to_string(),
-                    seconds(before.mean),
-                    seconds(after.mean),
-                    signed_percent(change),
-                ]);
-            }
+            let change = class.mean_ratio - 1.0;
+            let (before, after) = (seconds(class.baseline_mean_s), seconds(class.mean_s));
+            cells.push(SizeChange {
+                variant: variant.name.clone(),
+                group: group.name.clone(),
+                size: label.clone(),
+                change: rounded(change * 100.0, 3),
+                text: signed_percent(change).replace(" %", ""),
+                n: class.n,
+                before: before.clone(),
+                after: after.clone(),
+            });
+            rows.push(vec![
+                variant.name.clone(),
+                group.name.clone(),
+                label,
+                class.n.to_string(),
+                before,
+                after,
+                signed_percent(change),
+                class.ci95.map_or_else(dash_text, ends_in_words),
+            ]);
         }
     }
     classes.sort();
@@ -227,7 +227,7 @@ fn by_size(variants: &[&Variant]) -> Option<Chart> {
         id: "size",
         title: "Benefit by transfer size".to_owned(),
         text: format!(
-            "Change of the mean completion time in per cent against \u{201c}{}\u{201d}, by payload size. Blue is sooner, orange is later.",
+            "Change of the mean completion time in per cent against \u{201c}{}\u{201d}, by payload size, over the seeds that both finished. Blue is sooner, orange is later.",
             baseline.name
         ),
         groups,
@@ -244,97 +244,16 @@ fn by_size(variants: &[&Variant]) -> Option<Chart> {
             "Before",
             "After",
             "Change",
+            "95 % interval",
         ]),
         rows,
     })
 }
 
-fn summary_of_class<'a>(variant: &'a Variant, group: &Group, from_bytes: u64) -> Option<&'a Summary> {
-    variant
-        .groups
-        .iter()
-        .find(|candidate| candidate.name == group.name)?
-        .by_size
-        .iter()
-        .find(|class| class.from_bytes == from_bytes)?
-        .fct_s
-        .as_ref()
-}
-
-/// Distribution of the FCT.
-fn distribution(comparison: &Comparison, variants: &[&Variant]) -> Option<Chart> {
-    let baseline = variants.first()?;
-    let groups = baseline
-        .groups
-        .iter()
-        .filter(|group| {
-            variants
-                .iter()
-                .any(|v| v.groups.iter().any(|g| g.name == group.name && g.fct_s.is_some()))
-        })
-        .map(|group| group.name.clone())
-        .collect::<Vec<_>>();
-    groups.first()?;
-    let mut rows = Vec::new();
-    for variant in variants {
-        for group in &variant.groups {
-            let Some(fct) = &group.fct_s else { continue };
-            rows.push(vec![
-                variant.name.clone(),
-                group.name.clone(),
-                fct.n.to_string(),
-                group.censored.to_string(),
-                seconds(fct.p50),
-                seconds(fct.p90),
-                seconds(fct.p95),
-                seconds(fct.p99),
-                seconds(fct.max),
-            ]);
-        }
-    }
-    Some(Chart {
-        id: "distribution",
-        title: "Distribution of completion times".to_owned(),
-        text: "Share of transfers that were complete after a time (logarithmic axis); further left is better. A line that ends below 100 % has transfers that did not complete.".to_owned(),
-        groups,
-        variants: names(variants),
-        data: Data::Distribution(distributions(comparison, variants)),
-        header: header(&["Variant", "Group", "n", "Not completed", "Median", "90 %", "95 %", "99 %", "Longest"]),
-        rows,
-    })
-}
-
-/// The lines of the distribution, of all groups; none where the comparison has no runs.
-fn distributions(comparison: &Comparison, variants: &[&Variant]) -> Vec<Distribution> {
-    let mut found = Vec::new();
-    for (index, variant) in variants.iter().enumerate() {
-        let Some(data) = comparison.variants.iter().find(|data| data.name == variant.name) else {
-            continue;
-        };
-        for (position, group) in comparison.groups.iter().enumerate() {
-            let mut completed = Vec::new();
-            let mut all = 0;
-            for run in &data.runs {
-                if let Some(output) = run.output.groups.get(position) {
-                    let sample = completion_times(group.traffic_kind(), output, &run.output);
-                    all += sample.len();
-                    completed.extend(sample.completed);
-                }
-            }
-            completed.sort_unstable_by(f64::total_cmp);
-            let points = downsample::distribution(&completed, all, DISTRIBUTION_POINTS);
-            if points.is_empty() {
-                continue;
-            }
-            found.push(Distribution {
-                variant: index,
-                group: group.name.clone(),
-                fct_s: points.iter().map(|point| rounded(point.0, 4)).collect(),
-                share: points.iter().map(|point| rounded(point.1, 5)).collect(),
-            });
-        }
-    }
-    found
+/// The ends of the interval of a ratio, as changes.
+fn ends_in_words(ends: [f64; 2]) -> String {
+    let [low, high] = ends.map(|end| signed_percent(end - 1.0));
+    format!("{low} to {high}")
 }
 
 /// Every directed bottleneck link of a variant as a user calls it, the one with the longest wait in the baseline first.
@@ -391,7 +310,10 @@ fn queue_delay(comparison: &Comparison, variants: &[&Variant]) -> Option<Chart> 
     Some(Chart {
         id: "delay",
         title: "Waiting at the bottleneck".to_owned(),
-        text: "Time that packets wait in the queue of the bottleneck: bar to the median, line to the 95th, tick at the 99th percentile. What is beyond the axis is drawn at its edge. This delay is added to everybody\u{2019}s round trip.".to_owned(),
+        text: and(
+            "Time that packets wait in the queue of the bottleneck: bar to the median, line to the 95th, tick at the 99th percentile. What is beyond the axis is drawn at its edge. With one queue for all packets this delay is added to everybody\u{2019}s round trip. Where each flow or host has a queue of its own (sfq, drr, fq-codel, cake), or some packets go first, mostly long transfers wait: short and quiet flows wait less than the bar shows.",
+            own_seeds(variants),
+        ),
         groups,
         variants: names(variants),
         data: Data::Waits(waits),
@@ -440,8 +362,10 @@ fn utilisation(comparison: &Comparison, variants: &[&Variant]) -> Option<Chart> 
     Some(Chart {
         id: "utilisation",
         title: "Use of the bottleneck".to_owned(),
-        text: "Share of the time the bottleneck was sending. A cure that empties the line shows here."
-            .to_owned(),
+        text: and(
+            "Share of the time the bottleneck was sending. A cure that empties the line shows here.",
+            own_seeds(variants),
+        ),
         groups,
         variants: names(variants),
         data: Data::Use(uses),
@@ -461,6 +385,23 @@ fn utilisation(comparison: &Comparison, variants: &[&Variant]) -> Option<Chart> 
 
 fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// That these variants have different numbers of seeds, where they have; each is shown over all of its own.
+pub(super) fn own_seeds(variants: &[&Variant]) -> Option<String> {
+    let runs = || variants.iter().map(|variant| variant.runs);
+    let (fewest, most) = (runs().min()?, runs().max()?);
+    (fewest < most).then(|| {
+        format!(
+            "Each variant is shown over all of its own seeds, {fewest} to {most}: what differs here can be other arrivals. What is compared is over the seeds that both finished."
+        )
+    })
+}
+
+/// A sentence behind a text, where there is one.
+fn and(text: &str, more: Option<String>) -> String {
+    let sentences = std::iter::once(text.to_owned()).chain(more);
+    sentences.collect::<Vec<_>>().join(" ")
 }
 
 fn dash_text() -> String {

@@ -67,6 +67,7 @@ pub fn render(comparison: &Comparison) -> Result<String, minijinja::Error> {
         "baseline": variants.first().map_or("", |variant| variant.name.as_str()),
         "finished": variants.iter().map(|variant| variant.runs).min().map(words::seeds),
         "groups": groups(comparison, &variants, shown),
+        "own_seeds": charts::own_seeds(&variants),
         "network": network(comparison),
         "pairs": comparison.pairs.iter().map(|pair| (&pair.from, &pair.to, seconds(pair.base_rtt_s))).collect::<Vec<_>>(),
         "traces": trace_rows(comparison),

@@ -4,7 +4,7 @@
 //! cannot disagree; counters of TCP that are reported have columns by themselves. Rows borrow from the [`Comparison`] and are made one at a time.
 
 use crate::metrics::counters::{Counters, reported};
-use crate::metrics::flows::completion_times;
+use crate::metrics::flows::{acked_times, completion_times, delivery_times};
 use crate::result::{Comparison, GroupInfo, LinkInfo, RunData, Summary};
 use crate::statistics::{self, Resamples};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
@@ -236,6 +236,7 @@ pub struct RunRow<'a> {
     output: &'a GroupOutput,
     completed: u64,
     censored: u64,
+    undelivered: u64,
     fct: Option<Summary>,
     delivery: Option<Summary>,
     acked_mean_s: Option<f64>,
@@ -260,9 +261,10 @@ table! { RunRow<'_>, r, "runs", "one traffic group of one run (variant and seed)
     "fct_p95_s" Number "s" "95th percentile of the flow completion time" = r.fct.as_ref().map(|s| s.p95);
     "fct_p99_s" Number "s" "99th percentile of the flow completion time" = r.fct.as_ref().map(|s| s.p99);
     "fct_max_s" Number "s" "longest flow completion time, by the same rule" = r.fct.as_ref().map(|s| s.max);
-    "acked_mean_s" Number "s" "mean time from start to last payload byte acknowledged" = r.acked_mean_s;
-    "delivery_latency_mean_s" Number "s" "mean time from an application's write to its in-order arrival" = r.delivery.as_ref().map(|s| s.mean);
-    "delivery_latency_p50_s" Number "s" "median of the same" = r.delivery.as_ref().map(|s| s.p50);
+    "acked_mean_s" Number "s" "mean time from start to last payload byte acknowledged; a flow that did not complete enters with its age at the end of the run" = r.acked_mean_s;
+    "undelivered" Integer "" "application writes between warm-up and end of arrivals that had not arrived when the run ended" = r.undelivered;
+    "delivery_latency_mean_s" Number "s" "mean time from an application's write to its in-order arrival; a write that had not arrived enters with its age at the end of the run" = r.delivery.as_ref().map(|s| s.mean);
+    "delivery_latency_p50_s" Number "s" "median of the same; in quantiles a write that had not arrived counts with its age, but as no shorter than the longest that had" = r.delivery.as_ref().map(|s| s.p50);
     "delivery_latency_p99_s" Number "s" "99th percentile of the same" = r.delivery.as_ref().map(|s| s.p99);
     "ack_latency_mean_s" Number "s" "mean over all first transmissions of the time to their acknowledgment" = r.ack_latency_mean_s;
     "goodput_bps" Number "bit/s" "payload of the whole group received in order between warm-up and end of arrivals, per second" = r.goodput_bps;
@@ -300,10 +302,7 @@ fn run_row<'a>(
     let flows = &output.flows;
     let sample = completion_times(group.traffic_kind(), output, &run.output);
     let single = Resamples::new(0, 1, 0);
-    let acked = flows
-        .iter()
-        .filter_map(|flow| flow.acked.map(|end| end.since(flow.start).as_secs_f64()))
-        .collect::<Vec<_>>();
+    let acked = acked_times(group.traffic_kind(), output, &run.output);
     let acks = flows
         .iter()
         .map(|flow| flow.stats().ack_latency_count)
@@ -321,11 +320,9 @@ fn run_row<'a>(
         completed: sample.completed.len() as u64,
         censored: sample.censored.len() as u64,
         fct: statistics::summarize(&[sample], &single),
-        delivery: statistics::summarize(
-            &[statistics::Sample::of(output.delivery_latency.clone())],
-            &single,
-        ),
-        acked_mean_s: (!acked.is_empty()).then(|| acked.iter().sum::<f64>() / acked.len() as f64),
+        undelivered: output.delivery_censored.len() as u64,
+        delivery: statistics::summarize(&[delivery_times(output)], &single),
+        acked_mean_s: (!acked.is_empty()).then(|| acked.sum() / acked.len() as f64),
         ack_latency_mean_s: (acks > 0)
             .then(|| flows.iter().map(|flow| flow.ack_latency_sum).sum::<f64>() / acks as f64),
         goodput_bps: output.goodput_bytes.get() as f64 * 8.0 / measured_s,

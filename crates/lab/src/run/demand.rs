@@ -59,20 +59,27 @@ impl Demand {
     }
 }
 
-/// Runs of baselines that are made once and asked for by many, by identity and seed.
+/// Runs that are made once and asked for by many, by identity and seed: those of the baselines that jobs take their demand from, and those
+/// that several jobs have in common.
 #[derive(Debug, Default)]
-pub(super) struct Baselines(BTreeMap<(String, u64), Mutex<Option<Finished>>>);
+pub(super) struct Shared(BTreeMap<(String, u64), Mutex<Option<Finished>>>);
 
-impl Baselines {
-    /// The runs of baselines that `jobs` ask for.
-    pub(super) fn of(jobs: &[Job], seeds: &[u64]) -> Baselines {
+impl Shared {
+    /// The runs that more than one of `jobs` may ask for.
+    pub(super) fn of(jobs: &[Job], seeds: &[u64]) -> Shared {
         let wanted = jobs.iter().filter_map(|job| job.demand.as_ref());
-        let identities: BTreeSet<&String> = wanted.map(|demand| &demand.identity).collect();
+        let mut identities: BTreeSet<&String> = wanted.map(|demand| &demand.identity).collect();
+        let mut seen = BTreeSet::new();
+        identities.extend(
+            jobs.iter()
+                .map(|job| &job.identity)
+                .filter(|identity| !seen.insert(*identity)),
+        );
         let places = identities.into_iter().flat_map(|identity| {
             let place = |seed: &u64| ((identity.clone(), *seed), Mutex::default());
             seeds.iter().map(place)
         });
-        Baselines(places.collect())
+        Shared(places.collect())
     }
 
     /// The run with this identity and seed: the one that is there, or what `make` returns. Whoever else asks for it waits.
@@ -94,5 +101,12 @@ impl Baselines {
             *place = make()?;
         }
         Ok(place.clone())
+    }
+
+    /// Nobody will ask again: what is held here need not stay in memory.
+    pub(super) fn forget(&self) {
+        for place in self.0.values() {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 }

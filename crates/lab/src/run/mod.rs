@@ -7,10 +7,12 @@
 mod demand;
 mod estimate;
 mod kernel;
+mod leftovers;
 pub mod parts;
 #[cfg(target_os = "linux")]
 pub mod replay;
 mod store;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +21,7 @@ pub use estimate::{expected_s, fits};
 pub use kernel::playable_by_kernel;
 #[cfg(target_os = "linux")]
 pub use kernel::{link_of_kernel, play};
+pub(crate) use leftovers::{MAKING, remove_leftovers};
 pub use parts::{Part, execute_parts};
 pub use store::{LIMIT_VARIABLE, Store, digest, write_atomically};
 
@@ -254,7 +257,7 @@ pub struct Progress {
     pub done: u64,
     /// Runs in all.
     pub total: u64,
-    /// Finished runs that were kept from before.
+    /// Finished runs that were kept from before, or are those of an earlier job that is the same.
     pub reused: u64,
     /// Index of the job whose run just finished.
     pub job: usize,
@@ -285,7 +288,7 @@ pub struct Batch {
     pub runs: Vec<Vec<RunData>>,
     /// Runs computed now.
     pub computed: u64,
-    /// Runs reused.
+    /// Runs reused: kept from before, or those of an earlier job that is the same.
     pub reused: u64,
     /// Time the runs took, added up over threads (s).
     pub cpu_s: f64,

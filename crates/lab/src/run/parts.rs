@@ -5,10 +5,10 @@
 //!
 //! Within a batch runs begin seed by seed, those first that are expected to take longest. The last seeds, as many as there are threads,
 //! are taken together, so that the last runs to begin are short ones. Runs that others take their demand from begin so many seeds ahead that
-//! nobody waits for them.
+//! nobody waits for them. Jobs that are the same run share it.
 
-use super::demand::Baselines;
-use super::{Batch, Engine, Error, Finished, Job, Options, Progress, Store, expected_s};
+use super::demand::Shared;
+use super::{Batch, Engine, Error, Finished, Job, Options, Progress, Store, expected_s, surroundings};
 use crate::clock::Instant;
 use crate::memory;
 use crate::result::RunData;
@@ -149,7 +149,9 @@ type Ended = Result<Option<RunData>, Error>;
 /// A part with what is done of it.
 struct UnderWay<'a> {
     part: Part<'a>,
-    baselines: Baselines,
+    shared: Shared,
+    /// Of each job, whether an earlier one is the same run.
+    repeats: Vec<bool>,
     begun: OnceLock<Instant>,
     /// Runs by number; empty before the first is done.
     runs: Mutex<Vec<Option<Ended>>>,
@@ -170,7 +172,8 @@ impl<'a> UnderWay<'a> {
     fn new(part: &Part<'a>) -> UnderWay<'a> {
         UnderWay {
             part: *part,
-            baselines: Baselines::of(part.jobs, part.seeds),
+            shared: Shared::of(part.jobs, part.seeds),
+            repeats: repeats(part.jobs),
             begun: OnceLock::new(),
             runs: Mutex::default(),
             left: AtomicUsize::new(part.runs().max(1)),
@@ -180,6 +183,7 @@ impl<'a> UnderWay<'a> {
 
     /// What the part returned.
     fn batch(&self) -> Result<Batch, Error> {
+        self.shared.forget();
         let mut runs = vec![Vec::new(); self.part.jobs.len()];
         let mut interrupted = false;
         for (task, run) in std::mem::take(&mut *locked(&self.runs)).into_iter().enumerate() {
@@ -257,7 +261,8 @@ impl Work<'_> {
     fn run(&self, index: usize, task: usize) -> Ended {
         let UnderWay {
             part,
-            baselines,
+            shared,
+            repeats,
             counters,
             ..
         } = &self.parts[index];
@@ -268,7 +273,7 @@ impl Work<'_> {
         }
         let begin = Instant::now();
         let finished = |identity: &str, spec: &Spec| {
-            baselines.get(identity, seed, || self.one(&job.name, seed, identity, spec))
+            shared.get(identity, seed, || self.one(&job.name, seed, identity, spec))
         };
         let spec = match &job.demand {
             None => None,
@@ -281,6 +286,8 @@ impl Work<'_> {
         else {
             return Ok(None);
         };
+        // Whichever of the same jobs came first made it: the first counts it.
+        let reused = reused || repeats[number];
         let wall_s = if reused {
             0.0
         } else {
@@ -316,7 +323,7 @@ impl Work<'_> {
     /// The run with this identity and seed: the one that is kept, or a new one.
     fn one(&self, name: &str, seed: u64, identity: &str, spec: &Spec) -> Result<Option<Finished>, Error> {
         let Options { store, fresh, .. } = self.options;
-        let key = Store::key(identity, seed);
+        let key = Store::key(&surroundings::identity_in(spec.world, identity), seed);
         let kept = match store {
             Some(store) if !fresh => store.load(&key),
             _ => None,
@@ -356,6 +363,12 @@ impl Work<'_> {
             reused: false,
         }))
     }
+}
+
+/// Of each job, whether an earlier one is the same run.
+fn repeats(jobs: &[Job]) -> Vec<bool> {
+    let mut seen = BTreeSet::new();
+    jobs.iter().map(|job| !seen.insert(&job.identity)).collect()
 }
 
 /// What a thread that panicked held is not half made.

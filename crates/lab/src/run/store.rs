@@ -1,5 +1,6 @@
 //! Finished runs on disk, one file each, named by a hash of all that determines them.
 
+use super::leftovers::{PART, PROBE, remove_leftovers};
 use crate::memory;
 use fleetfoot_sim::output::RunOutput;
 use rustc_hash::FxHashMap;
@@ -7,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -21,7 +23,7 @@ const ENGINE: &str = concat!(
 
 /// First bytes of a file; the last is the version of the format. A file of another one counts as not there, and its run is computed
 /// again.
-const MAGIC: &[u8; 8] = b"ffrun\0\0\x09";
+const MAGIC: &[u8; 8] = b"ffrun\0\0\x0a";
 
 /// What stands behind [`MAGIC`]: how the run, which is postcard, is written.
 const PLAIN: u8 = 0;
@@ -121,9 +123,10 @@ impl Store {
     /// The folder cannot be made or written.
     pub fn with_limit(folder: &Path, limit: u64) -> io::Result<Store> {
         fs::create_dir_all(folder)?;
-        let probe = folder.join(format!(".probe-{}", std::process::id()));
+        let probe = folder.join(format!("{PROBE}{}", std::process::id()));
         fs::write(&probe, b"")?;
         fs::remove_file(&probe)?;
+        remove_leftovers(folder);
         let mut files = Vec::new();
         for entry in fs::read_dir(folder)?.flatten() {
             // What vanishes meanwhile was removed by another program.
@@ -294,13 +297,15 @@ pub fn digest(output: &RunOutput) -> String {
     blake3::hash(&bytes).to_hex().to_string()
 }
 
-/// Writes `bytes` to `path` by way of another name: the file is there whole or not at all.
+/// Writes `bytes` to `path` by way of another name: the file is there whole or not at all, also if several threads write it at once.
 ///
 /// # Errors
 /// The file cannot be written or renamed.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
+    name.push(format!(".{}-{number}{PART}", std::process::id()));
     let part = path.with_file_name(name);
     let written = fs::File::create(&part)
         .and_then(|mut file| file.write_all(bytes))
@@ -363,6 +368,27 @@ mod tests {
             events: number,
             ..RunOutput::default()
         }
+    }
+
+    #[test]
+    fn threads_that_keep_the_same_run_do_not_meet() {
+        let folder = folder("same-key");
+        let store = Store::open(&folder).expect("it can be made");
+        let (begin, saved) = (std::sync::Barrier::new(8), run(3));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    begin.wait();
+                    for _ in 0..40 {
+                        store.save("one", &saved).expect("it can be written");
+                    }
+                });
+            }
+        });
+        assert_eq!(store.load("one").map(|run| run.events), Some(3));
+        assert_eq!(std::fs::read_dir(&folder).expect("it is there").count(), 1);
+        assert_eq!(store.bytes(), on_disk(&folder));
+        std::fs::remove_dir_all(&folder).expect("it was made here");
     }
 
     fn on_disk(folder: &std::path::Path) -> u64 {

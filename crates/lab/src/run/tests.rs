@@ -294,3 +294,43 @@ fn the_identity_of_a_run_changes_with_the_plugins_that_it_names_only() {
     spec.plugins = named("//! Mine, better.", 0);
     assert_ne!(crate::identity::of(&spec), first);
 }
+
+/// What can be marked is not dropped (RFC 3168 5), so flows with ECN do not pay with losses for what CoDel owes to flows without it: three of each get about the same.
+#[test]
+fn beside_flows_without_ecn_those_with_it_are_not_dropped_by_sp_h() {
+    let text = r#"
+        [network]
+        kind = "dumbbell"
+        pairs = 8
+        access = { rate = "100 Mbit/s", delay = "1 ms", jitter = { dist = "uniform", min = "0 ms", max = "0.2 ms" } }
+        bottleneck = { rate = "10 Mbit/s", delay = "20 ms", queue = { kind = "sp-h", aqm = "codel", limit = "400 packets" } }
+        [run]
+        duration = "60 s"
+        [tcp]
+        profile = "linux"
+        super_packets = "burst"
+        [[traffic]]
+        name = "plain"
+        kind = "bulk"
+        count = 3
+        tcp.ecn = false
+        [[traffic]]
+        name = "marked"
+        kind = "bulk"
+        count = 3
+        tcp.ecn = true
+    "#;
+    let scenario = crate::scenario::Scenario::parse("mixed.toml", text).expect("it is correct");
+    let resolved = scenario
+        .resolve(&crate::scenario::Setting::none())
+        .expect("it is correct");
+    let mut bytes = [0; 2];
+    for seed in 1..=3 {
+        let output = super::simulate(&resolved.spec(seed), &AtomicBool::new(false)).expect("it runs");
+        for (sum, group) in bytes.iter_mut().zip(&output.groups) {
+            *sum += group.flows.iter().map(|flow| flow.received.0).sum::<u64>();
+        }
+    }
+    let ratio = bytes[0] as f64 / bytes[1] as f64;
+    assert!((0.8..=1.25).contains(&ratio), "{ratio}: {bytes:?}");
+}

@@ -10,7 +10,7 @@ use crate::{input, plugins, workload};
 use fleetfoot_core::link::OPPORTUNITY_BYTES;
 use fleetfoot_core::parameter::{Value as ParameterValue, Values};
 use fleetfoot_core::queue::Limit;
-use fleetfoot_core::rng::Probability;
+use fleetfoot_core::rng::{Distribution, Probability};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::spec::{Arq, Impairments, LinkRate, Loss};
@@ -69,7 +69,7 @@ impl Plan {
         };
         let queue_field = section.need("queue")?;
         let mut impairments = impairments(&section)?;
-        let info = LinkInfo::read(&section)?;
+        let info = LinkInfo::read(&section, None)?;
         let coded = rate;
         let rate = behind_code(&coded, &section)?;
         let queue = queue(
@@ -108,7 +108,7 @@ impl Plan {
             rate: back_rate.clone(),
             framing: back_wire.framing,
             impairments: self::impairments(&reverse)?,
-            info: LinkInfo::read(&reverse)?.or(&info),
+            info: LinkInfo::read(&reverse, Some(&info))?,
         };
         let [processing, overlap] = ["processing", "processing_overlap"].map(|key| section.need_named(key));
         let (processing, overlap) = (processing?, overlap?);
@@ -326,13 +326,27 @@ fn behind_code(rate: &LinkRate, section: &Section) -> Result<LinkRate, Error> {
     }
 }
 
+/// A jitter varies. A bare time would be the same for every packet, and so a longer delay that no base RTT counts.
+fn jitter(field: &Field) -> Result<Distribution, Error> {
+    let read = distribution::distribution(field, Dimension::Time)?;
+    match (field.node.as_text(), &read) {
+        (Some(text), Distribution::Constant(time)) if *time > 0.0 => Err(field
+            .fail("a jitter of one time for every packet is a longer `delay`")
+            .help(
+                &field.node.place,
+                format!("write {{ dist = \"uniform\", min = \"0 s\", max = \"{text}\" }} for 0 to {text}, drawn for each packet"),
+            )),
+        _ => Ok(read),
+    }
+}
+
 fn impairments(section: &Section) -> Result<Impairments, Error> {
     let mut impairments = Impairments::default();
     if let Some(field) = section.find("loss")? {
         (impairments.loss, impairments.loss_data_only) = loss(&field)?;
     }
     if let Some(field) = section.find("jitter")? {
-        impairments.jitter = Some(distribution::distribution(&field, Dimension::Time)?);
+        impairments.jitter = Some(jitter(&field)?);
     }
     impairments.bit_error_rate = section.need("bit_errors")?.number()?;
     let raw = impairments.bit_error_rate;

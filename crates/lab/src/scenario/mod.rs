@@ -40,6 +40,7 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 mod tfrc;
+mod tls;
 mod traffic;
 mod value;
 

@@ -231,7 +231,7 @@ impl Builder {
             let plan = own.as_ref().unwrap_or(plan);
             let there = routers[router];
             let (from, to) = if sends { (host, there) } else { (there, host) };
-            self.link(&name, from, to, plan);
+            self.lay(&name, (from, to), plan, true);
         }
         let plan = Plan::read(&bottleneck, "network.bottleneck", false)?;
         for hop in 0..hops {
@@ -384,6 +384,11 @@ impl Builder {
 
     /// Adds both directions.
     pub(super) fn link(&mut self, name: &str, from: NodeId, to: NodeId, plan: &Plan) {
+        self.lay(name, (from, to), plan, false);
+    }
+
+    /// As [`Builder::link`], of a link that only `attaches` a host.
+    fn lay(&mut self, name: &str, (from, to): (NodeId, NodeId), plan: &Plan, attaches: bool) {
         self.network.link_names.push(name.to_owned());
         for (forward, half, from, to) in [(true, &plan.forward, from, to), (false, &plan.back, to, from)] {
             self.network.links.push(LinkSpec {
@@ -400,6 +405,7 @@ impl Builder {
                 framing: half.framing,
                 processing: plan.processing.unwrap_or(Duration::ZERO),
                 overlap: plan.overlap.unwrap_or(false),
+                host: self.network.nodes[from.0 as usize].host && half.info.is_interface(attaches),
             });
             self.network.links_info.push(half.info.clone());
             self.own.push([plan.processing.is_some(), plan.overlap.is_some()]);

@@ -2,7 +2,7 @@
 //! place and say how to turn something on there.
 
 use super::error::Error;
-use super::read::Section;
+use super::read::{Field, Section};
 
 /// What a scenario says of one direction of a link beside how it behaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -11,6 +11,9 @@ pub struct LinkInfo {
     pub label: Option<String>,
     /// What kind of line it is; `None`: unknown.
     pub medium: Option<Medium>,
+    /// Whether its rate is what of the rate of a line of DSL carries packets and framing ([`Medium::carried_share`]), not the line's own. `None`: not said, so
+    /// that it is the line's own.
+    pub rate_is_net: Option<bool>,
 }
 
 /// The kind of a line: which device holds its queue, and what its packets carry beyond layer 3.
@@ -72,6 +75,23 @@ impl Medium {
             .map_or("", |(_, name)| name)
     }
 
+    /// Of the line's own rate, what carries packets and their framing, as a fraction: of 53 bytes of a cell of ATM 48 (ITU-T I.361), of 65 bytes of PTM 64
+    /// (IEEE 802.3, 61.3.3). `None`: all of it.
+    pub const fn carried_share(self) -> Option<(u64, u64)> {
+        match self {
+            Medium::Adsl => Some((48, 53)),
+            Medium::Vdsl => Some((64, 65)),
+            Medium::Ethernet
+            | Medium::Docsis
+            | Medium::Gpon
+            | Medium::Wifi
+            | Medium::Cellular
+            | Medium::Satellite
+            | Medium::Host
+            | Medium::Switch => None,
+        }
+    }
+
     fn called(name: &str) -> Option<Medium> {
         Medium::ALL
             .iter()
@@ -81,24 +101,45 @@ impl Medium {
 }
 
 impl LinkInfo {
-    /// Reads `label` and `medium` of a link's table.
-    pub(super) fn read(section: &Section) -> Result<LinkInfo, Error> {
+    /// Reads `label`, `medium` and `rate_is_net` of a link's table; what it does not say is that of `forward`, the other direction.
+    pub(super) fn read(section: &Section, forward: Option<&LinkInfo>) -> Result<LinkInfo, Error> {
         let label = section.find("label")?;
         let medium = section.find("medium")?;
-        Ok(LinkInfo {
+        let net = section.find("rate_is_net")?.filter(|field| field.given);
+        let own = LinkInfo {
             label: label.map(|field| field.text().map(str::to_owned)).transpose()?,
             medium: match medium {
                 Some(field) => Medium::called(field.choice()?),
                 None => None,
             },
-        })
+            rate_is_net: net.as_ref().map(Field::flag).transpose()?,
+        };
+        let said = own.rate_is_net == Some(true);
+        let info = forward.map_or(own.clone(), |forward| own.or(forward));
+        let known = info.medium.is_some_and(|medium| medium.carried_share().is_some());
+        match net.filter(|_| said && !known) {
+            Some(field) => Err(field
+                .fail("`rate_is_net` is for links with `medium = \"adsl\"` or `\"vdsl\"`, of whose rate a part carries no packets")),
+            None => Ok(info),
+        }
+    }
+
+    /// Whether its queue is in the host that sends over it: `medium = "host"`, or a link that only `attaches` a host and is no line of another
+    /// kind, which a modem or an access point sends over.
+    pub(super) fn is_interface(&self, attaches: bool) -> bool {
+        match self.medium {
+            Some(Medium::Host) => true,
+            None | Some(Medium::Ethernet) => attaches,
+            Some(_) => false,
+        }
     }
 
     /// This, with what it does not say taken from `other`.
-    pub(super) fn or(self, other: &LinkInfo) -> LinkInfo {
+    fn or(self, other: &LinkInfo) -> LinkInfo {
         LinkInfo {
             label: self.label.or_else(|| other.label.clone()),
             medium: self.medium.or(other.medium),
+            rate_is_net: self.rate_is_net.or(other.rate_is_net),
         }
     }
 }

@@ -39,6 +39,12 @@ const RATE_UNITS: Units = &[
     ("Mbit/s", 1e6),
     ("Gbit/s", 1e9),
     ("Tbit/s", 1e12),
+    ("bit", 1.0),
+    ("kbit", 1e3),
+    ("mbit", 1e6),
+    ("Mbit", 1e6),
+    ("gbit", 1e9),
+    ("Gbit", 1e9),
     ("bps", 1.0),
     ("kbps", 1e3),
     ("Mbps", 1e6),
@@ -216,6 +222,17 @@ mod tests {
         assert_eq!(bytes("2 KiB"), Ok(Bytes(2048)));
         assert_eq!(bytes("1e3 B"), Ok(Bytes(1000)));
         assert_eq!(rate("10 Mbit/s"), Ok(Rate::from_bps(10_000_000)));
+        for (words, bps) in [
+            ("1Gbit", 1_000_000_000),
+            ("100 mbit", 100_000_000),
+            ("5 kbit", 5_000),
+        ] {
+            assert_eq!(
+                rate(words),
+                Ok(Rate::from_bps(bps)),
+                "{words}: as tc and `shell --rate` have it"
+            );
+        }
         assert_eq!(rate("unlimited"), Ok(Rate::UNLIMITED));
         assert_eq!(limit("1 packet"), Ok(Limit::Packets(1)));
         assert_eq!(limit("12.5 MB"), Ok(Limit::Bytes(Bytes(12_500_000))));

@@ -8,7 +8,7 @@ use super::read::Section;
 use super::resolve::group_nodes;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::spec::{
-    QUIC_BUILT, Quic, QuicController, QuicHandshake, QuicTransport, QuicWeb, TrafficKind,
+    QUIC_BUILT, Quic, QuicController, QuicTransport, QuicWeb, TlsHandshake, TrafficKind,
 };
 
 /// The transfers in `section`, whose packets pass links of `path_mtu` bytes.
@@ -30,6 +30,7 @@ pub(super) fn pages(section: &Section, path_mtu: u32) -> Result<QuicWeb, Error> 
         object: distribution(&section.need("object")?, Dimension::Bytes)?,
         request: section.need("request")?.bytes()?,
         think: distribution(&section.need("think")?, Dimension::Time)?,
+        server_time: distribution(&section.need("server_time")?, Dimension::Time)?,
         transport: transport(section, path_mtu)?,
     })
 }
@@ -103,13 +104,18 @@ fn transport(section: &Section, path_mtu: u32) -> Result<QuicTransport, Error> {
         let field = section.find(key)?;
         Ok(field.map(|field| field.integer()).transpose()?.map(|n| n as u32))
     };
+    let handshake = TlsHandshake::by_name(section.need("handshake")?.choice()?).unwrap_or(TlsHandshake::Full);
+    let token = match section.find("token")? {
+        Some(field) => field.flag()?,
+        None => handshake != TlsHandshake::Full,
+    };
     Ok(QuicTransport {
         controller: QuicController::by_name(section.need("controller")?.choice()?)
             .unwrap_or(QuicController::QuinnCubic),
         initial_window: section.need("initial_window")?.bytes()?,
         ecn: section.need("ecn")?.flag()?,
-        handshake: QuicHandshake::by_name(section.need("handshake")?.choice()?)
-            .unwrap_or(QuicHandshake::Full),
+        handshake,
+        token,
         certificate_chain: Bytes(section.need("certificate_chain")?.bytes()?.get()),
         largest_datagram: largest_datagram as u16,
         ack_every: number("ack_every")?,
@@ -167,7 +173,7 @@ mod tests {
         use super::*;
         use fleetfoot_core::time::Duration;
         use fleetfoot_core::units::Bytes;
-        use fleetfoot_sim::spec::{QuicController, QuicHandshake, QuicTransport};
+        use fleetfoot_sim::spec::{QuicController, QuicTransport, TlsHandshake};
 
         #[test]
         fn transfers_and_pages_can_be_written() {
@@ -188,7 +194,8 @@ mod tests {
                 controller: QuicController::Reno,
                 initial_window: Bytes(24_000),
                 ecn: false,
-                handshake: QuicHandshake::ZeroRtt,
+                handshake: TlsHandshake::ZeroRtt,
+                token: true,
                 certificate_chain: Bytes(4_000),
                 largest_datagram: 1_300,
                 ack_every: Some(10),
@@ -196,6 +203,17 @@ mod tests {
                 stream_window: Bytes(64_000),
             };
             assert_eq!(written.transport, expected);
+            for (keys, token) in [
+                ("", false),
+                ("token = true", true),
+                ("handshake = \"resumed\"", true),
+                ("handshake = \"0-rtt\"\ntoken = false", false),
+            ] {
+                let Ok(Traffic::Quic(read)) = read(&format!("{TRANSFERS}{keys}"), 1_500) else {
+                    panic!("transfers")
+                };
+                assert_eq!(read.transport.token, token, "{keys}");
+            }
             let Ok(Traffic::QuicWeb(web)) = read("kind = \"quic-web\"\nthink = \"1 s\"", 1_300) else {
                 panic!("pages")
             };

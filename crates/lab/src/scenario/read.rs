@@ -342,8 +342,16 @@ fn check_table(
                 .chain(keys.iter().map(|key| key.name))
                 .collect();
             // A key of a file that belongs to one of its tables.
-            let home = path.is_empty().then(|| home_of(&entry.key, keys)).flatten();
-            return Err(unknown_key(entry, path, &names, kind, home));
+            let home = home_of(&entry.key, keys, path.is_empty());
+            let mut error = unknown_key(entry, path, &names, kind, home.filter(|_| path.is_empty()));
+            if let Some(home) = home.filter(|_| !path.is_empty()) {
+                let there = join(&join(path, home), &entry.key);
+                error = error.help(
+                    &entry.key_place,
+                    format!("`{}` belongs to the table `{home}` here: {there}", entry.key),
+                );
+            }
+            return Err(error);
         };
         check(&entry.node, &key.kind, &join(path, key.name))?;
     }
@@ -355,12 +363,14 @@ fn check_table(
     Ok(())
 }
 
-/// The table, among these keys, that has a key of this name.
-fn home_of(name: &str, keys: &[&Key]) -> Option<&'static str> {
+/// The table, among these keys, that has a key of this name; one of several kinds only if `tagged` ones count.
+fn home_of(name: &str, keys: &[&Key], tagged_too: bool) -> Option<&'static str> {
     let has = |own: &[Key]| own.iter().any(|key| key.name == name);
     let found = keys.iter().find(|key| match key.kind {
         Kind::Table(own) => has(own),
-        Kind::Tagged(tagged) => has(tagged.common) || tagged.kinds.iter().any(|kind| has(kind.keys)),
+        Kind::Tagged(tagged) if tagged_too => {
+            has(tagged.common) || tagged.kinds.iter().any(|kind| has(kind.keys))
+        }
         _ => false,
     });
     found.map(|key| key.name)

@@ -1,5 +1,5 @@
 //! The JSON schema of scenario files, made from the list of keys. Tables and kinds that stand in several places are written once,
-//! under `$defs`, named by the key that holds them.
+//! under `$defs`, named by the first key that holds them.
 
 use super::keys::{self, Default, Dimension, Key, Kind, KindTable};
 use super::reference::parameter_default;
@@ -29,22 +29,18 @@ struct Schemas {
 }
 
 impl Schemas {
-    /// A reference to the schema under `$defs`, named after the key that holds it.
+    /// A reference to the schema under `$defs`, named after the first key that holds it.
     fn reference(&mut self, name: &str, schema: Value) -> Value {
-        let names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
-        for name in names {
-            match self.shared.get(&name) {
-                Some(other) if *other != schema => {}
-                found => {
-                    let reference = json!({ "$ref": format!("#/$defs/{name}") });
-                    if found.is_none() {
-                        self.shared.insert(name, schema);
-                    }
-                    return reference;
-                }
-            }
-        }
-        unreachable!("there are more names than schemas")
+        let known = self.shared.iter().find(|(_, other)| **other == schema);
+        let named = known.map(|(name, _)| name.clone()).unwrap_or_else(|| {
+            let others = (2..).map(|number| format!("{name}-{number}"));
+            let mut names = std::iter::once(name.to_owned()).chain(others);
+            let free = names.find(|name| !self.shared.contains_key(name));
+            let free = free.expect("there are more names than schemas");
+            self.shared.insert(free.clone(), schema);
+            free
+        });
+        json!({ "$ref": format!("#/$defs/{named}") })
     }
 
     fn object(&mut self, keys: &[&Key], tag: Option<(&str, &str, &str)>) -> Value {

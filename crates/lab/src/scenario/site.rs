@@ -13,6 +13,8 @@ pub struct Site {
     written: Vec<(String, toml::Value)>,
     /// The tables to set keys in: `network.bottleneck.reverse.queue`.
     queues: Vec<String>,
+    /// Kinds of the queues as described, each once.
+    kinds: Vec<&'static str>,
 }
 
 impl Site {
@@ -25,6 +27,9 @@ impl Site {
         let mut done: Vec<&str> = Vec::new();
         for &index in links {
             let name = specs[index].name.as_str();
+            if !site.kinds.contains(&specs[index].queue) {
+                site.kinds.push(specs[index].queue);
+            }
             if done.contains(&name) {
                 continue;
             }
@@ -73,6 +78,11 @@ impl Site {
         if reverse && (given || !forward) && !self.queues.contains(&back) {
             self.queues.push(back);
         }
+    }
+
+    /// Whether all of these queues are of this kind as described.
+    pub fn is_all(&self, kind: &str) -> bool {
+        self.kinds == [kind]
     }
 
     /// `setting` with what must be written out before keys are set.

@@ -7,10 +7,13 @@ use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::spec::Traffic;
+use fleetfoot_sim::world::{Mode, run};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 mod calls;
 mod complete;
+mod draws;
 mod idle;
 mod limits;
 mod listed;
@@ -427,6 +430,44 @@ fn a_host_opens_the_connections_of_a_round_one_after_the_other() {
     assert_eq!(file(10, "count = 2\nspread = \"each\""), 40);
     assert_eq!(file(10, "count = 1\nspread = \"each\""), 0);
     assert_eq!(file(1, "count = 10\nstart_spacing = \"0 s\""), 0);
+}
+
+/// When the transfers of a round begin (us), by pair, unless the file says it.
+#[test]
+fn hosts_of_a_round_begin_together_however_many_transfers_each_has() {
+    let begun = |pairs: u32, keys: &str| -> Vec<(u32, u64)> {
+        let text = format!(
+            "[network]\nkind = \"dumbbell\"\npairs = {pairs}\nbottleneck = {{ rate = \"1 Gbit/s\", delay = \"20 us\" }}\n\
+             [[traffic]]\nname = \"answers\"\nkind = \"incast\"\nsize = \"4 kB\"\n{keys}\n[run]\nduration = \"1 s\"\n"
+        );
+        let scenario = Scenario::parse("test.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+        let resolved = scenario.resolve(&Setting::none());
+        let spec = resolved.unwrap_or_else(|error| panic!("{error}")).spec;
+        let output = run(&spec, Mode::Fast, &mut (), |_| ControlFlow::Continue(())).expect("it can run");
+        let flows = output.groups[0].flows.iter();
+        flows
+            .map(|flow| (flow.pair, flow.start.as_nanos() / 1_000))
+            .collect()
+    };
+    assert_eq!(begun(3, ""), [(0, 0), (1, 0), (2, 0)]);
+    assert_eq!(begun(3, "count = 4"), [(0, 0), (1, 0), (2, 0), (0, 40)]);
+    assert_eq!(
+        begun(2, "count = 2\nspread = \"each\""),
+        [(0, 0), (1, 0), (0, 40), (1, 40)]
+    );
+    // Two hosts send to both others: pairs 0 and 1 begin at the first, pairs 2 and 3 at the second.
+    assert_eq!(begun(2, "pairing = \"all\""), [(0, 0), (2, 0), (1, 40), (3, 40)]);
+    // One host answers two.
+    assert_eq!(begun(2, "from = \"left-0\""), [(0, 0), (1, 40)]);
+    assert_eq!(
+        begun(2, "from = \"left-0\"\nspread = \"each\"\ncount = 1"),
+        [(0, 0), (1, 40)]
+    );
+    // What is written is between all transfers.
+    assert_eq!(
+        begun(2, "count = 3\nstart_spacing = \"40 us\""),
+        [(0, 0), (1, 40), (0, 80)]
+    );
 }
 
 #[test]

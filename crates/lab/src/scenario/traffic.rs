@@ -6,7 +6,7 @@ use super::error::Error;
 use super::keys::{self, Dimension};
 use super::network::Network;
 use super::read::{Field, Section, join};
-use super::{interface, mtu, pace, quic, raw, relay, replay, spreading, tcp, tfrc};
+use super::{interface, mtu, pace, quic, raw, relay, replay, spreading, tcp, tfrc, tls};
 use crate::workload::{APPLICATION_NAMES, ThinApplication, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
@@ -142,9 +142,9 @@ fn group(
         "each" => PairPolicy::Each,
         _ => PairPolicy::RoundRobin,
     };
-    let start_spacing = match section.find("start_spacing")? {
-        Some(field) => field.duration()?,
-        None => opening_time(&traffic, spread, pairs.len()),
+    let (start_spacing, spaced_by_host) = match section.find("start_spacing")? {
+        Some(field) => (field.duration()?, false),
+        None => opening_time(&traffic, spread, &pairs),
     };
     let relay = match section.find("relay")? {
         Some(field) => relay::relay(&field, network, (&pairs, &traffic), interface, &config)?,
@@ -152,28 +152,71 @@ fn group(
     };
     pace::moves(&traffic, &pairs, section, network)?;
     Ok(GroupSpec {
+        draws: drawn_from(&name, section, groups)?,
         name,
         traffic,
         spread,
         pairs,
         start,
         start_spacing,
+        spaced_by_host,
         stop: stop.map(|field| field.duration()).transpose()?,
         sender: Arc::clone(&config),
         receiver: config,
         interface,
         relay,
+        tls: tls::tls(kind, section)?,
         most_requests: None,
     })
 }
 
-/// Time between the starts of members that the file does not give: a host that has several answers in a round of incast opens
-/// their connections one after the other, as a program does (40 us apart, measured with Linux 6.18: docs/trust.md, Phase effects).
-fn opening_time(traffic: &Traffic, spread: PairPolicy, pairs: usize) -> Duration {
-    let together = if spread == PairPolicy::Each { 1 } else { pairs };
-    match traffic {
-        Traffic::Incast { count, .. } if *count as usize > together => Duration::from_micros(40),
-        _ => Duration::ZERO,
+/// The group whose random numbers a group draws, if they are not its own.
+fn drawn_from(name: &str, section: &Section, groups: &[Node]) -> Result<Option<Arc<str>>, Error> {
+    let Some(field) = section.find("draws")? else {
+        return Ok(None);
+    };
+    let wanted = field.text()?;
+    let named = groups.iter().find(|group| group.name() == Some(wanted));
+    let Some(table) = named.and_then(Node::as_table) else {
+        return Err(field
+            .fail(format!(
+                "there is no traffic group `{wanted}` whose random numbers could be drawn"
+            ))
+            .help(field.place(), "the `name` of another group"));
+    };
+    if let Some(other) = table.get("draws").and_then(Node::as_text)
+        && wanted != name
+        && other != wanted
+    {
+        return Err(field
+            .fail(format!("`{wanted}` itself draws the random numbers of `{other}`"))
+            .help(field.place(), format!("draws = \"{other}\"")));
+    }
+    Ok((wanted != name).then(|| wanted.into()))
+}
+
+/// Time between the starts of members that the file does not give, and whether it is between those of a host: one that sends several answers in
+/// a round of incast opens their connections one after the other, as a program does (40 us apart, measured with Linux 6.18: docs/trust.md,
+/// Phase effects), and other hosts do so at the same time.
+fn opening_time(traffic: &Traffic, spread: PairPolicy, pairs: &[(NodeId, NodeId)]) -> (Duration, bool) {
+    let Traffic::Incast { count, .. } = *traffic else {
+        return (Duration::ZERO, false);
+    };
+    let senders: HashSet<NodeId> = pairs.iter().map(|pair| pair.0).collect();
+    let pairs_share_hosts = senders.len() < pairs.len();
+    let several = match spread {
+        PairPolicy::Each => count > 1 || pairs_share_hosts,
+        PairPolicy::RoundRobin => count as usize > pairs.len() || count > 1 && pairs_share_hosts,
+        PairPolicy::Random => count > 1,
+    };
+    // Where transfers of a pair, or of all, are those of a host, nothing else need be said.
+    let by_host = match spread {
+        PairPolicy::Each => pairs_share_hosts,
+        PairPolicy::RoundRobin | PairPolicy::Random => senders.len() > 1,
+    };
+    match several {
+        true => (Duration::from_micros(40), by_host),
+        false => (Duration::ZERO, false),
     }
 }
 
@@ -320,6 +363,7 @@ fn traffic(
             request: sizes("request")?,
             response: sizes("response")?,
             think: times("think")?,
+            server_time: times("server_time")?,
             exchanges: section
                 .find("exchanges")?
                 .map(|field| field.integer())
@@ -339,7 +383,9 @@ fn traffic(
             object: sizes("object")?,
             request: section.need("request")?.bytes()?,
             connections: section.need("connections")?.integer()? as u32,
+            multiplex: section.need("multiplex")?.flag()?,
             think: times("think")?,
+            server_time: times("server_time")?,
         })),
         TrafficKind::Streaming => Traffic::Streaming(Box::new(streaming(section, count()?)?)),
         TrafficKind::Cbr => Traffic::Cbr {

@@ -4,6 +4,8 @@
 //! there are points, and every part is met once. Each axis has a random stream of its own, named by its path, so another
 //! axis changes nothing in it.
 
+mod effect;
+
 use crate::scenario::{Error, ErrorKind, Files, Setting, travelling};
 use fleetfoot_core::rng::Rng;
 use serde::{Deserialize, Serialize};

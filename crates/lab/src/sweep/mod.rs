@@ -2,12 +2,13 @@
 //!
 //! Read in this order: `axes` (what is swept, and the points), `description` (a sweep as it travels), `driver` (which run comes next),
 //! `work` (a run, and what is kept of it), `run` (on threads), `pipe` (over another process), `journal` (finished runs on disk),
-//! `stopping` (how many seeds a point needs), `data` (the tables), `report` (heat maps), `output` (the folder).
+//! `stopping` (how many seeds a point needs), `data` (the tables), `report` (heat maps), `cell` (the mean of points), `output` (the folder).
 //!
 //! Points have common random numbers: every point is run with the same seeds. What is kept of a run are its rows of the tables, so memory does not
 //! grow with the traffic of the points.
 
 mod axes;
+mod cell;
 mod data;
 mod description;
 mod driver;
@@ -66,6 +67,7 @@ impl Sweep {
         choice: Choice,
         until: Option<Until>,
     ) -> Result<Sweep, Error> {
+        points.axes().iter().try_for_each(Axis::has_effect)?;
         for set in points.tried() {
             // That a path has no effect here is an error too; that it changes nothing is none: a grid may contain the scenario itself.
             match scenario.resolve(&set) {
@@ -119,7 +121,14 @@ impl Sweep {
         };
         match self.choice.only.is_empty() {
             true => Plan::baseline(scenario, &self.choice),
-            false => Plan::compare(scenario, &self.choice),
+            // Points are compared with one another, so each has the same variants.
+            false => Plan::compare(
+                scenario,
+                &Choice {
+                    no_other_values: true,
+                    ..self.choice.clone()
+                },
+            ),
         }
     }
 

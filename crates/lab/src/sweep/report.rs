@@ -1,15 +1,15 @@
 //! The report of a sweep: how a measure depends on the axes, as heat maps (two axes) or lines (one), and the points where it is best.
 //!
-//! A cell is the mean over the points in it and over their seeds; variants beside the first are ratios to it, paired by seed.
-//! Its interval is Student's t over the seeds; where seeds end when an interval is narrow, at the level of each look. An axis with many values is cut into parts with equally many points.
+//! A cell is the mean of its points ([`super::cell`]); variants beside the first are ratios to it, paired by seed. An axis with many values is
+//! cut into parts with equally many points.
 
 use super::Sweep;
 use super::axes::{Points, number_and_unit};
+use super::cell::cell;
 use super::data::{self, number, outcomes, text};
 use super::driver::{State, Swept};
 use super::journal::{Journal, Outcome};
 use super::levels::{Levels, levels, values_in_words};
-use super::stopping::interval;
 use crate::report::chapters::STYLE;
 use crate::report::figures::{Figure, heat, lines};
 use crate::report::text::short;
@@ -229,58 +229,28 @@ fn columns_of(row: &[super::Value], wanted: &Shown) -> Vec<String> {
     vec![first.unwrap_or(GOODPUT).to_owned()]
 }
 
-/// A column as it is drawn: its name, and by what its values are multiplied.
-fn drawn(column: &str) -> (String, f64) {
-    match column.strip_suffix("_bps") {
-        Some(name) => (format!("{name} (Mbit/s)"), 1e-6),
-        None => (column.to_owned(), 1.0),
+/// A column as it is drawn: its name, and by what its values are multiplied. Times that are all short are in ms or us.
+fn drawn(measured: &Measured, column: &str, group: &str) -> (String, f64) {
+    if let Some(name) = column.strip_suffix("_bps") {
+        return (format!("{name} (Mbit/s)"), 1e-6);
+    }
+    if data::unit(column) != Some("s") {
+        return (column.to_owned(), 1.0);
+    }
+    let values =
+        series_of(measured, column, group).flat_map(|(_, _, points)| points.iter().flatten().flatten());
+    let longest = values.copied().fold(0.0, f64::max);
+    let name = column.strip_suffix("_s").unwrap_or(column);
+    match longest {
+        0.0 => (column.to_owned(), 1.0),
+        longest if longest < 1e-3 => (format!("{name} (us)"), 1e6),
+        longest if longest < 0.1 => (format!("{name} (ms)"), 1e3),
+        _ => (column.to_owned(), 1.0),
     }
 }
 
 fn lower_is_better(column: &str) -> bool {
     !(column.ends_with("_bps") || ["fairness_jain", "completed"].contains(&column))
-}
-
-/// The cell of these points: their mean, or the ratio to `baseline`, with the interval at one of `looks` looks.
-fn cell(
-    points: &[usize],
-    values: &[Vec<Option<f64>>],
-    baseline: Option<&[Vec<Option<f64>>]>,
-    factor: f64,
-    looks: usize,
-) -> Option<heat::Cell> {
-    let seeds = points.iter().map(|&point| values[point].len()).max().unwrap_or(0);
-    let of_seed = |seed: usize| {
-        let at = |values: &[Vec<Option<f64>>], point: usize| values[point].get(seed).copied().flatten();
-        let there: Vec<f64> = points
-            .iter()
-            .filter_map(|&point| {
-                let value = at(values, point)?;
-                match baseline {
-                    None => Some(value * factor),
-                    Some(baseline) => {
-                        let ratio = value / at(baseline, point)?;
-                        (ratio.is_finite() && ratio > 0.0).then(|| libm::log(ratio))
-                    }
-                }
-            })
-            .collect();
-        (!there.is_empty()).then(|| there.iter().sum::<f64>() / there.len() as f64)
-    };
-    let means: Vec<f64> = (0..seeds).filter_map(of_seed).collect();
-    let mean = (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)?;
-    let ends = interval(&means, looks).map(|(mean, half)| [mean - half, mean + half]);
-    let back = |value: f64| {
-        if baseline.is_some() {
-            libm::exp(value)
-        } else {
-            value
-        }
-    };
-    Some(heat::Cell {
-        value: back(mean),
-        ends: ends.map(|ends| ends.map(back)),
-    })
 }
 
 fn figures(sweep: &Sweep, measured: &Measured, wanted: &Shown) -> Vec<Figure> {
@@ -332,7 +302,7 @@ fn map(
     (column, group): (&str, &str),
     [x, y]: [usize; 2],
 ) -> Figure {
-    let (title, factor) = drawn(column);
+    let (title, factor) = drawn(measured, column, group);
     let (across, down) = (levels(points, x), levels(points, y));
     // A panel for each combination of the other axes, if they are few; else their mean.
     let others: Vec<usize> = (0..points.axes().len())
@@ -432,7 +402,7 @@ fn last_part(name: &str) -> &str {
 
 /// A measure over the only axis.
 fn against(points: &Points, measured: &Measured, looks: usize, column: &str, group: &str) -> Figure {
-    let (title, factor) = drawn(column);
+    let (title, factor) = drawn(measured, column, group);
     let y = format!("{title} of {group}");
     let title = format!("{y}: {}", points.name(0));
     if points.unit(0).is_none() {
@@ -451,7 +421,7 @@ fn against(points: &Points, measured: &Measured, looks: usize, column: &str, gro
             .collect();
         let frame = heat::Frame {
             row_name: String::new(),
-            rows: vec![column.to_owned()],
+            rows: vec![drawn(measured, column, group).0],
             column_names: vec![last_part(&points.name(0)).to_owned()],
             columns: across.words.into_iter().map(|words| vec![words]).collect(),
             lower_is_better: Some(lower_is_better(column)),
@@ -511,8 +481,9 @@ fn best(sweep: &Sweep, measured: &Measured) -> Vec<serde_json::Value> {
     let mut tables: BTreeMap<(&str, &str), Rows<'_>> = BTreeMap::new();
     for (series, points) in measured {
         let rows = tables.entry((&series.column, &series.group)).or_default();
+        let (_, factor) = drawn(measured, &series.column, &series.group);
         for point in 0..points.len() {
-            if let Some(cell) = cell(&[point], points, None, drawn(&series.column).1, sweep.looks()) {
+            if let Some(cell) = cell(&[point], points, None, factor, sweep.looks()) {
                 rows.push((cell, &series.variant.1, point));
             }
             // Of many points only the best are held.
@@ -539,7 +510,41 @@ fn best(sweep: &Sweep, measured: &Measured) -> Vec<serde_json::Value> {
                     })
                 })
                 .collect();
-            json!({ "column": drawn(column).0, "group": group, "rows": rows })
+            json!({ "column": drawn(measured, column, group).0, "group": group, "rows": rows })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Measured, Series, cell, drawn};
+
+    fn measured(seconds: f64) -> Measured {
+        let series = Series {
+            column: String::from("fct_mean_s"),
+            group: String::from("shards"),
+            variant: (0, String::from("as described")),
+        };
+        Measured::from([(series, vec![vec![Some(seconds), Some(seconds / 2.0), None]])])
+    }
+
+    #[test]
+    fn short_times_are_drawn_in_smaller_units() {
+        let of = |seconds| drawn(&measured(seconds), "fct_mean_s", "shards");
+        assert_eq!(of(0.388), (String::from("fct_mean_s"), 1.0));
+        assert_eq!(of(0.0012), (String::from("fct_mean (ms)"), 1e3));
+        assert_eq!(of(0.000_064), (String::from("fct_mean (us)"), 1e6));
+        assert_eq!(drawn(&measured(1.0), "goodput_bps", "shards").1, 1e-6);
+    }
+
+    #[test]
+    fn an_interval_of_times_does_not_begin_below_zero() {
+        let values = vec![vec![Some(0.001), Some(0.021)]];
+        let found = cell(&[0], &values, None, 1.0, 1).expect("there are two");
+        assert!((found.value - 0.011).abs() < 1e-12);
+        // Half the width is 12.7 times the standard error of 0.01.
+        let [low, high] = found.ends.expect("of two seeds");
+        assert_eq!(low, 0.0);
+        assert!((high - (0.011 + 12.706 * 0.01)).abs() < 1e-4, "{high}");
+    }
 }

@@ -84,7 +84,12 @@ impl fmt::Display for Until {
             write!(f, "{group}.")?;
         }
         match self.half_width {
-            HalfWidth::Share(share) => write!(f, "{}={}%", self.column, share * 100.0),
+            HalfWidth::Share(share) => {
+                // To thirteen digits: a hundredth times a hundred differs from what was written in the last.
+                let written = format!("{:.12e}", share * 100.0);
+                let percent: f64 = written.parse().map_err(|_| fmt::Error)?;
+                write!(f, "{}={percent}%", self.column)
+            }
             HalfWidth::Absolute(width) => write!(f, "{}={width}", self.column),
         }
     }
@@ -102,9 +107,14 @@ pub(super) fn interval(values: &[f64], looks: usize) -> Option<(f64, f64)> {
         .map(|value| (value - mean) * (value - mean))
         .sum::<f64>();
     let error = libm::sqrt(squares / (n - 1.0) / n);
-    let student = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
+    Some((mean, student(n - 1.0, looks)? * error))
+}
+
+/// Half width, in standard errors, of an interval with so many degrees of freedom at one of `looks` looks; `None` without a degree of freedom.
+pub(super) fn student(freedom: f64, looks: usize) -> Option<f64> {
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
     let level = LEVEL / looks.max(1) as f64;
-    Some((mean, student.inverse_cdf(1.0 - level / 2.0) * error))
+    Some(student.inverse_cdf(1.0 - level / 2.0))
 }
 
 /// After how many seeds is looked, of at most `most`.

@@ -129,6 +129,25 @@ fn rows_are_those_of_a_comparison_at_the_point() {
     }
 }
 
+/// A long path among short ones, where `compare` would also try the queue with the values that suit it.
+#[test]
+fn every_point_has_the_variants_that_are_named() {
+    let choice = Choice {
+        only: vec![String::from("fq-codel")],
+        ..Choice::default()
+    };
+    let sweep = sweep_of(
+        scenario(),
+        &["network.bottleneck.delay=10 ms,300 ms"],
+        choice,
+        None,
+    );
+    for point in 0..2 {
+        let plan = sweep.plan(&sweep.points.setting(point)).expect("it fits");
+        assert_eq!(plan.variants.len(), sweep.variants(), "{point}");
+    }
+}
+
 #[test]
 fn a_sweep_that_is_stopped_ten_times_ends_in_the_same_files() {
     let sweep = sweep_of(
@@ -236,6 +255,19 @@ fn values_that_do_not_fit_together_fail_alone_and_wrong_ones_before_anything_run
     ] {
         let message = sweep(&[text]).expect_err("it is wrong").to_string();
         assert!(message.contains(part), "{text}: {message}");
+    }
+    // Points have the seeds of the sweep, and no word about a scenario is run.
+    for (text, part) in [
+        ("run.seed=1,2,3", "--seed"),
+        ("run.seeds=2,3", "--seeds"),
+        ("title=a,b", "title"),
+        ("description=a,b", "description"),
+    ] {
+        let message = sweep(&[text]).expect_err("nothing differs").to_string();
+        assert!(
+            message.contains("no effect here") && message.contains(part),
+            "{text}: {message}"
+        );
     }
     // A warm-up of 8 s fits the 10 s of the file, and 5 s fit its warm-up; both together do not fit.
     let sweep = sweep(&["run.warmup=1 s,8 s", "run.duration=10 s,5 s"]).expect("each fits alone");

@@ -5,6 +5,8 @@
 //! **Deviations.** Only average, median and extremes are published. A model is a distribution through them: linear between
 //! the smallest value, the median, one more point and the largest value; that point makes the average come out. Sizes have
 //! no published median; three quarters of the average stand in for it, or 1.2 times where most packets are large. Successive values are independent.
+//! Much of an average interval lies between that point and the largest value, which few intervals do: runs of seconds have more writes than the
+//! average says.
 
 use std::sync::Arc;
 
@@ -101,6 +103,42 @@ mod tests {
             drawn.iter().sum::<f64>() / drawn.len() as f64,
             drawn[drawn.len() / 2],
         )
+    }
+
+    /// What the reference says of short runs (`model`).
+    #[test]
+    fn only_runs_of_minutes_have_as_many_writes_as_the_average_interval_says() {
+        // Writes in runs of so many seconds, as a multiple of those of the average interval.
+        let writes = |application: &ThinApplication, seconds: f64, runs: u32| {
+            let interval = Distribution::Empirical(application.interval());
+            let mut sampler = Sampler::new(interval, Rng::from_seed(7));
+            let mut writes = 0_u32;
+            for _ in 0..runs {
+                let mut at = 0.0;
+                while at < seconds {
+                    writes += 1;
+                    at += sampler.sample();
+                }
+            }
+            f64::from(writes) / f64::from(runs) * application.interval[0] / 1e3 / seconds
+        };
+        for application in APPLICATIONS {
+            let (short, long) = (writes(application, 20.0, 3000), writes(application, 300.0, 400));
+            let most = match application.name {
+                "ssh" => [1.59..1.65, 1.03..1.055],
+                _ => [0.99..1.15, 0.99..1.025],
+            };
+            let name = application.name;
+            assert!(
+                most[0].contains(&short) && most[1].contains(&long),
+                "{name}: {short} {long}"
+            );
+        }
+        let ssh = ThinApplication::find("ssh").expect("it is one").interval();
+        let rare = 1.0 - ssh[2].1;
+        assert!((232.5..233.5).contains(&(1.0 / rare)), "one in {}", 1.0 / rare);
+        let part = rare * (ssh[2].0 + ssh[3].0) / 2.0 / 0.323;
+        assert!((part - 0.5).abs() < 0.02, "{part} of the average");
     }
 
     /// thin-apps: averages and medians within 5 %.

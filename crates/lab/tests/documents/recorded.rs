@@ -111,7 +111,7 @@ fn what_the_pages_take_from_the_record_is_current() {
 }
 
 /// The pages in `folder` and below, as paths from `docs`.
-fn pages(folder: &Path, docs: &Path) -> Vec<String> {
+pub(super) fn pages(folder: &Path, docs: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("the folder of the documents can be read");
     let mut found = Vec::new();
     for path in entries.map(|entry| entry.expect("an entry").path()) {

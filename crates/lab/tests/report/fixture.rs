@@ -6,8 +6,8 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_lab::result::{
     Comparison, Document, Drops, FlowTrace, Group, GroupInfo, GroupVersus, Inapplicable, Instruction, Link,
-    LinkInfo, Node, PairInfo, Ratio, RunData, SCHEMA, SendPoint, SensitivityPoint, SizeClass, StatePoint,
-    Summary, Variant, VariantData, Versus,
+    LinkInfo, Node, PairInfo, Ratio, RunData, SCHEMA, SendPoint, SensitivityPoint, SizeClass, SizeVersus,
+    StatePoint, Summary, Tail, TailRatio, Variant, VariantData, Versus,
 };
 use fleetfoot_lab::statistics::{Resamples, Sample, summarize};
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput, Tally};
@@ -159,6 +159,8 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
                 recommended: Some("fq-codel".to_owned()),
                 equals: vec!["drr".to_owned()],
                 holds: true,
+                open_with_seeds: None,
+                wins: vec!["fq-codel".to_owned(), "drr".to_owned()],
             }),
             variants: documents,
             timing: None,
@@ -310,6 +312,7 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
             flows,
             completed,
             censored: if sensitive { flows - completed } else { 0 },
+            undelivered: 0,
             acked_s: fct_s.clone(),
             delivery_latency_s: fct_s.clone().filter(|_| position == 1),
             ack_latency_s: fct_s.clone(),
@@ -366,6 +369,22 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
             significant: (value - 1.0).abs() > width,
         })
     };
+    let by_size = |name: &str| {
+        let classes = [(0, 10_000), (10_000, 100_000), (100_000, 1_000_000)];
+        let classes = classes.iter().filter(|_| name != "backup");
+        classes
+            .map(|&(from_bytes, to_bytes)| SizeVersus {
+                from_bytes,
+                to_bytes,
+                n: 40,
+                baseline_n: 40,
+                mean_s: 0.2 * factor(index),
+                baseline_mean_s: 0.2,
+                mean_ratio: factor(index),
+                ci95: Some([factor(index) - 0.1, factor(index) + 0.1]),
+            })
+            .collect()
+    };
     let versus = (index > 0).then(|| Versus {
         baseline: baseline.to_owned(),
         rank: index as u64,
@@ -378,7 +397,7 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
         win: Some(1.0 - factor(index)),
         win_ci95: Some([0.93 - factor(index), 1.07 - factor(index)]),
         harm: ratio(0.01 * (index % 7) as f64, 0.01),
-        pareto: index == 1 || index == 5,
+        pareto: [1, 5, PART].contains(&index),
         places: vec!["the uplink, 10 Mbit/s".to_owned()],
         senders: None,
         part_of: (index == PART).then(|| "fq-codel".to_owned()),
@@ -391,14 +410,22 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
         },
         cost: Some(0.012 * (index % 7) as f64 - 0.01),
         worst_p99: Some(0.02 * index as f64 - 0.05),
+        worst_tail: Some(Tail {
+            level: 0.95,
+            change: 0.02 * index as f64 - 0.05,
+        }),
         significant: (factor(index) - 1.0).abs() > 0.07 && index != UNSURE,
         groups: ["pages", "calls", "backup"]
             .map(|name| GroupVersus {
                 name: name.to_owned(),
                 fct_mean_ratio: ratio(factor(index), 0.07).filter(|_| name != "backup"),
                 fct_p99_ratio: ratio(factor(index) + 0.05, 0.15).filter(|_| name != "backup"),
+                fct_tail_ratio: ratio(factor(index) + 0.05, 0.15)
+                    .filter(|_| name != "backup")
+                    .map(|ratio| TailRatio { level: 0.95, ratio }),
                 goodput_ratio: ratio(1.0 - 0.01 * (index % 7) as f64, 0.02),
                 harm: ratio(0.01 * (index % 7) as f64, 0.01),
+                by_size: by_size(name),
             })
             .to_vec(),
     });

@@ -11,7 +11,7 @@ use fleetfoot_lab::report::live::{FlowRow, MeasuredRow};
 use fleetfoot_lab::report::table::{Kind, LinkRow, Row, RunRow, Sample, Table};
 use fleetfoot_lab::report::trace::{self, TraceRow};
 use fleetfoot_lab::report::{charts, html, vega, write_csv, write_html};
-use fleetfoot_lab::result::{Comparison, FlowTrace, SendPoint, StatePoint};
+use fleetfoot_lab::result::{Comparison, FlowTrace, Ratio, SendPoint, StatePoint};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -178,7 +178,7 @@ fn the_table_says_what_the_terminal_says_and_folds_the_rest() {
             cells.saved,
             cells.harm,
             cells.goodput,
-            cells.worst_p99,
+            cells.worst_tail,
             words::places(row.versus),
         ] {
             assert!(line.contains(&escaped(&cell)), "{}: {cell}", row.variant.name);
@@ -223,7 +223,13 @@ fn the_pareto_picture_needs_no_script_and_names_tier_and_front() {
     for picture in card.split("<svg").skip(1) {
         let picture = &picture[..picture.find("</svg>").expect("it ends")];
         assert!(picture.contains("class=\"fr\" d=\"M"), "the front is joined");
-        for name in ["fq-codel", "drr", "tail-loss-probe"] {
+        // A part of another stands there where it is on the front.
+        for name in [
+            "fq-codel",
+            "drr",
+            "tail-loss-probe",
+            variant_names(20)[PART].as_str(),
+        ] {
             assert_eq!(picture.matches(&format!(">{name}</text>")).count(), 1, "{name}");
         }
         assert!(!picture.contains(">codel</text>"), "others are not named");
@@ -235,9 +241,24 @@ fn the_pareto_picture_needs_no_script_and_names_tier_and_front() {
         assert!(picture.contains("time saved (%)") && picture.contains("harm (%)"));
     }
     let table = &card[card.find("<table").expect("the same as a table")..];
-    for row in words::rows(&comparison.document).iter().filter(|row| !row.part) {
+    for row in &words::rows(&comparison.document) {
         assert!(table.contains(&escaped(&row.variant.name)) && table.contains(&words::saved(row.versus)));
     }
+    assert!(card.contains("whether they are significant is not tested"));
+}
+
+#[test]
+fn a_wait_at_the_bottleneck_is_everybody_s_only_where_all_share_a_queue() {
+    let comparison = comparison(20, 4, 20);
+    let variants: Vec<_> = comparison.document.variants.iter().collect();
+    let charts = charts::all(&comparison, &variants);
+    let delay = charts.iter().find(|chart| chart.id == "delay");
+    let text = &delay.expect("packets wait").text;
+    assert!(
+        text.contains("With one queue for all packets this delay is added to everybody\u{2019}s round trip.")
+            && text.contains("a queue of its own"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -268,6 +289,26 @@ fn how_to_turn_on_what_is_recommended_is_open_and_the_rest_folded() {
 }
 
 #[test]
+fn a_command_behind_which_nothing_is_won_is_not_advised_before_it_is_shown() {
+    let mut comparison = comparison(20, 4, 20);
+    let first_card = |comparison: &Comparison| {
+        let page = body(comparison);
+        part(&page, "recommended", "</pre>").to_owned()
+    };
+    // At the rate of the command it wins as much, which is said nowhere here.
+    comparison.document.as_commanded = comparison.document.variants[1].versus.clone();
+    assert!(!first_card(&comparison).contains("Not advised here"));
+    let there = comparison.document.as_commanded.as_mut().expect("it was set");
+    there.harm = Some(Ratio {
+        value: there.win.expect("it wins") + 0.01,
+        ..there.harm.expect("harm was measured")
+    });
+    let card = first_card(&comparison);
+    let advice = card.find("Not advised here").expect("it is said");
+    assert!(advice < card.find("<pre").expect("the command is shown"), "first");
+}
+
+#[test]
 fn neighbours_jitter_commit_and_interruption_are_reported() {
     let mut comparison = comparison(20, 4, 20);
     let page = body(&comparison);
@@ -277,7 +318,10 @@ fn neighbours_jitter_commit_and_interruption_are_reported() {
     }
     assert!(near.contains("38.0 %") && near.contains("44.0 %") && near.contains("27.0 %"));
     let jittered = comparison.document.jittered.as_ref().expect("the fixture has it");
-    assert!(near.contains(&escaped(&words::jittered(jittered))));
+    assert!(near.contains(&escaped(&words::jittered(
+        jittered,
+        comparison.document.recommended.as_ref()
+    ))));
     let fit = comparison
         .document
         .fit
@@ -449,7 +493,7 @@ fn csv_has_the_columns_of_the_tables_and_a_row_for_each_flow() {
         }
         if table.name == "runs" {
             assert_eq!(
-                &records[2][19], "7555555.555555556",
+                &records[2][20], "7555555.555555556",
                 "17 MB in the 18 s between warm-up and end of arrivals"
             );
             assert_eq!(&records[2][7], "0", "a bulk connection is not censored");
@@ -725,7 +769,11 @@ fn hostile_text_is_hostile() {
 
 #[test]
 fn every_chart_has_its_place_on_the_page() {
-    let charts = include_str!("../../src/report/charts.rs");
+    let charts = [
+        include_str!("../../src/report/charts.rs"),
+        include_str!("../../src/report/charts/distribution.rs"),
+    ]
+    .concat();
     let page = include_str!("../../assets/report.html.j2");
     let ids: Vec<&str> = charts
         .split("id: \"")

@@ -1,7 +1,7 @@
 //! What applications do when they are due, and when data has arrived.
 
 use super::connection::{Counted, Progress};
-use super::play::{Message, Play};
+use super::play::{Group, Message, Play};
 use super::traffic::{Does, whole_bytes};
 use crate::Error;
 use fleetfoot_core::time::{Duration, Instant};
@@ -52,7 +52,8 @@ impl Play<'_> {
     /// An actor does what it does next.
     pub(super) fn act(&mut self, group: u32, number: u32) -> Result<(), Error> {
         let now = self.now();
-        let actor = &mut self.groups[group as usize].actors[number as usize];
+        let Group { actors, pairs, .. } = &mut self.groups[group as usize];
+        let actor = &mut actors[number as usize];
         match &mut actor.does {
             Does::Bulk => {
                 if let Some(index) = actor.connection.take() {
@@ -106,30 +107,26 @@ impl Play<'_> {
             Does::Rounds {
                 size,
                 count,
-                together,
-                waiting,
+                round,
                 remaining,
                 ..
             } => {
+                let of = &self.spec.groups[group as usize];
                 if *remaining == 0 {
                     actor.begun += 1;
                     actor.start = now;
-                    (*waiting, *remaining) = (*count, *count);
+                    *remaining = *count;
+                    let transfer = |number| (pairs.pick(number), whole_bytes(size.sample()));
+                    round.begin(of, (0..*count).map(transfer));
                 }
-                let begun = *count - *waiting;
-                *waiting -= *together;
-                let more = *waiting > 0;
-                let sizes: Vec<u64> = (0..*together).map(|_| whole_bytes(size.sample())).collect();
-                for (flow, bytes) in (begun..).zip(sizes) {
-                    let pair = self.groups[group as usize].pairs.pick(flow);
-                    self.transfer(group, number, pair, bytes)?;
-                }
-                if more {
+                let due: Vec<(u32, u64)> = std::iter::from_fn(|| round.next_now()).collect();
+                if round.next_turn() {
                     // From when these were due, as above.
-                    let of = self.spec.groups[group as usize].start_spacing;
-                    let actor = &mut self.groups[group as usize].actors[number as usize];
-                    actor.start = actor.start.saturating_add(of);
+                    actor.start = actor.start.saturating_add(of.start_spacing);
                     self.agenda.push(Reverse((actor.start, group, number)));
+                }
+                for (pair, bytes) in due {
+                    self.transfer(group, number, pair, bytes)?;
                 }
                 Ok(())
             }
@@ -242,24 +239,23 @@ impl Play<'_> {
                     let Some(message) = connection.messages.pop_front() else {
                         break;
                     };
-                    let Some(record) = message.record else {
-                        continue;
-                    };
-                    self.awaited -= 1;
-                    of.output
-                        .delivery_latency
-                        .push(now.since(message.written_at).as_secs_f64());
-                    let flow = &mut of.output.flows[record];
-                    if thin {
-                        flow.received = Bytes(received);
-                        flow.bytes = Bytes(received);
-                    } else {
+                    if message.record.is_some() {
+                        self.awaited -= 1;
+                        of.output
+                            .delivery_latency
+                            .push(now.since(message.written_at).as_secs_f64());
+                    }
+                    let flow = message.record.map(|record| &mut of.output.flows[record]);
+                    if !thin {
                         close(
                             flow,
                             connection.ends[0].counted(self.ours.as_ref()),
                             &mut connection.counted,
                             now,
                         );
+                    } else if let Some(flow) = flow {
+                        flow.received = Bytes(received);
+                        flow.bytes = Bytes(received);
                     }
                 }
             }
@@ -286,16 +282,14 @@ impl Play<'_> {
             }
             (Does::Asks { think, most, .. }, 1) if received == connection.ends[0].wanted && received > 0 => {
                 let message = connection.messages.pop_front();
-                if let Some(record) = message.and_then(|message| message.record) {
-                    let flow = &mut of.output.flows[record];
-                    close(
-                        flow,
-                        connection.ends[0].counted(self.ours.as_ref()),
-                        &mut connection.counted,
-                        now,
-                    );
-                    self.awaited -= 1;
-                }
+                let record = message.and_then(|message| message.record);
+                self.awaited -= u64::from(record.is_some());
+                close(
+                    record.map(|record| &mut of.output.flows[record]),
+                    connection.ends[0].counted(self.ours.as_ref()),
+                    &mut connection.counted,
+                    now,
+                );
                 let more = most.is_none_or(|most| actor.begun < most);
                 let next = now.saturating_add(Duration::from_secs_f64(think.sample()));
                 if more && next < of.stop {
@@ -331,13 +325,42 @@ impl Play<'_> {
     }
 }
 
-/// A message of a dialogue is complete.
-fn close(flow: &mut FlowRecord, counted: Option<Counted>, before: &mut Counted, now: Instant) {
-    flow.completed = Some(now);
-    flow.received = flow.bytes;
+/// A message of a dialogue is complete: what was counted since the one before is of its flow, if it has one.
+fn close(flow: Option<&mut FlowRecord>, counted: Option<Counted>, before: &mut Counted, now: Instant) {
+    if let Some(flow) = flow {
+        flow.completed = Some(now);
+        flow.received = flow.bytes;
+        if let Some(counted) = &counted {
+            flow.tally = counted.since(before).into();
+            flow.min_rtt = counted.min_rtt;
+        }
+    }
     if let Some(counted) = counted {
-        flow.tally = counted.since(before).into();
-        flow.min_rtt = counted.min_rtt;
         *before = counted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counted, FlowRecord, close};
+    use fleetfoot_core::tcp::Stats;
+    use fleetfoot_core::time::Instant;
+
+    #[test]
+    fn what_a_message_of_the_warm_up_took_is_of_no_flow() {
+        let counted = |bytes_sent, retransmits| {
+            Some(Counted {
+                stats: Stats {
+                    bytes_sent,
+                    retransmits,
+                    ..Stats::default()
+                },
+                min_rtt: None,
+            })
+        };
+        let (mut before, mut flow) = (Counted::default(), FlowRecord::default());
+        close(None, counted(11_000, 1), &mut before, Instant::ZERO);
+        close(Some(&mut flow), counted(21_000, 1), &mut before, Instant::ZERO);
+        assert_eq!((flow.stats().bytes_sent, flow.stats().retransmits), (10_000, 0));
     }
 }

@@ -250,9 +250,10 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
         }
         let interface = group.interface;
         let simulated = !interface.coalesce.is_zero() || interface.fast_open;
-        if group.relay.is_some() || simulated || group.most_requests.is_some() {
+        let added = group.relay.is_some() || group.tls.is_some() || group.most_requests.is_some();
+        if simulated || added {
             return Err(format!(
-                "the kernel cannot play traffic `{name}`: coalescing, Fast Open, relays and a demand of its own are the simulator's"
+                "the kernel cannot play traffic `{name}`: coalescing, Fast Open, relays, TLS and a demand of its own are the simulator's"
             ));
         }
         let kernel_sends = spec.world.host_side() != Some(0);

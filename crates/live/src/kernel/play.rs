@@ -84,6 +84,8 @@ pub(super) struct Group {
     pub(super) pairs: Pairs,
     pub(super) stop: Instant,
     pub(super) output: GroupOutput,
+    /// When writes began that did not arrive.
+    cut_off: Vec<Instant>,
     pub(super) listed: usize,
 }
 
@@ -171,6 +173,7 @@ impl<'a> Play<'a> {
                 pairs,
                 stop,
                 output: GroupOutput::default(),
+                cut_off: Vec::new(),
                 listed: 0,
             });
         }
@@ -491,14 +494,12 @@ impl<'a> Play<'a> {
     pub(super) fn lose(&mut self, index: usize) -> Result<(), Error> {
         self.count(index);
         let now = self.now();
+        let connection = self.connections[index].as_ref();
+        let silent = connection.is_some_and(|connection| connection.messages.is_empty());
+        self.awaited -= self.cut_off(index);
         if let Some(connection) = &mut self.connections[index] {
-            let open = connection
-                .messages
-                .iter()
-                .filter(|message| message.record.is_some());
-            self.awaited -= open.count() as u64;
             let (group, number) = (connection.group, connection.actor);
-            let transfer = connection.messages.is_empty()
+            let transfer = silent
                 && connection.ends[1].received < connection.ends[0].wanted
                 && connection.ends[0].wanted != u64::MAX;
             if transfer {
@@ -508,6 +509,27 @@ impl<'a> Play<'a> {
         }
         self.give_up(index);
         Ok(())
+    }
+
+    /// Notes the measured writes of a connection that will not arrive any more. How many messages were waited for.
+    fn cut_off(&mut self, index: usize) -> u64 {
+        let Some(connection) = &mut self.connections[index] else {
+            return 0;
+        };
+        let group = &mut self.groups[connection.group as usize];
+        let mut waited_for = 0;
+        for message in connection
+            .messages
+            .drain(..)
+            .filter(|message| message.record.is_some())
+        {
+            waited_for += 1;
+            // A request that arrived is noted.
+            if message.written_at != Instant::FAR_FUTURE {
+                group.cut_off.push(message.written_at);
+            }
+        }
+        waited_for
     }
 
     /// Ends a connection with resets.
@@ -541,10 +563,14 @@ impl<'a> Play<'a> {
     fn finish(mut self) -> RunOutput {
         let ended = self.now();
         for index in 0..self.connections.len() {
+            self.cut_off(index);
             self.give_up(index);
         }
-        let groups = self.groups.into_iter().map(|group| {
+        let groups = self.groups.into_iter().map(|mut group| {
             let mut output = group.output;
+            group.cut_off.sort_unstable();
+            let ages = group.cut_off.iter().map(|at| ended.since(*at).as_secs_f64());
+            output.delivery_censored = ages.collect();
             let measures = output.measures.len();
             debug_assert_eq!(measures, 0, "no kind that is played has measures of its own");
             output.requests = Vec::new();

@@ -9,7 +9,7 @@ use crate::frames::HostNumbers;
 use fleetfoot_core::rng::{Distribution, Rng, Sampler};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::collision;
-use fleetfoot_sim::spec::{GroupSpec, PairPolicy, RawSource, Spec, Traffic, TrafficKind};
+use fleetfoot_sim::spec::{GroupSpec, PairPolicy, RawSource, Round, Spec, Traffic, TrafficKind};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -31,6 +31,11 @@ pub(super) fn is_playable(traffic: &Traffic) -> bool {
 
 /// What of it cannot, although its kind can.
 pub(super) fn exception(spec: &Spec, traffic: &Traffic) -> Option<&'static str> {
+    if let Traffic::RequestResponse { server_time, .. } = traffic
+        && *server_time != Distribution::Constant(0.0)
+    {
+        return Some("its servers answer at once (server_time = \"0 s\"): only the simulator's take time");
+    }
     let ours = spec.world.host_side().is_some();
     (ours && claims_a_victim(traffic)).then_some(
         "it does not know the connections of `victim` where one end is our TCP: that is for two kernels (run.world = \"kernel\")",
@@ -81,11 +86,8 @@ pub(super) enum Does {
         size: Sampler,
         pause: Sampler,
         count: u32,
-        /// How many connections open at the same moment.
-        together: u32,
         rounds: u32,
-        /// Connections of this round that have not opened.
-        waiting: u32,
+        round: Round,
         /// Connections of this round that are not complete.
         remaining: u32,
     },
@@ -121,11 +123,11 @@ pub(super) fn actors(
     let own = |distribution: &Distribution, purpose: &str| {
         Sampler::new(
             distribution.clone(),
-            Rng::for_element(spec.seed, &group.name, purpose),
+            Rng::for_element(spec.seed, group.draws(), purpose),
         )
     };
     let of = |distribution: &Distribution, member: u32, purpose: &str| {
-        let name = format!("{}/{member}", group.name);
+        let name = format!("{}/{member}", group.draws());
         Sampler::new(distribution.clone(), Rng::for_element(spec.seed, &name, purpose))
     };
     let actor = |pair: u32, start: Instant, does: Does| Actor {
@@ -186,13 +188,8 @@ pub(super) fn actors(
                 size: own(size, "size"),
                 pause: own(pause, "gap"),
                 count,
-                together: if group.start_spacing == Duration::ZERO {
-                    count
-                } else {
-                    together
-                },
                 rounds: *rounds,
-                waiting: 0,
+                round: Round::default(),
                 remaining: 0,
             };
             vec![actor(0, start, does)]

@@ -72,12 +72,12 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The queue before an interface; `seed` is not to be guessed by those who send.
-    pub(crate) fn build(&self, mtu: u32, rate: Option<Rate>, seed: u64) -> Option<AnyQueue> {
+    /// The queue before an interface whose line adds `framing` bytes to each packet; `seed` is not to be guessed by those who send.
+    pub(crate) fn build(&self, mtu: u32, rate: Option<Rate>, framing: u32, seed: u64) -> Option<AnyQueue> {
         let context = LinkContext {
             mtu,
             rate: rate.unwrap_or(NOMINAL),
-            framing: 0,
+            framing,
             delay: Duration::ZERO,
             seed,
         };

@@ -284,7 +284,7 @@ fn path(queues: Succession, rate: Option<Rate>, framing: u32, mtu: u32) -> Path 
 impl Output {
     /// The output of an interface with the MTU `mtu`; `seed` is not to be guessed by those who send. `None`: there is no such queue.
     pub(super) fn new(config: &InterfaceConfig, mtu: u32, seed: u64) -> Option<Output> {
-        let queue = config.queue.build(mtu, config.rate, seed)?;
+        let queue = config.queue.build(mtu, config.rate, config.framing, seed)?;
         Some(Output {
             frames: Frames::of_at_most(most_frames(mtu)),
             path: path(Succession::of(queue), config.rate, config.framing, mtu),
@@ -307,7 +307,7 @@ impl Output {
         mtu: u32,
         seed: u64,
     ) -> Option<()> {
-        let queue = queue.build(mtu, rate, seed)?;
+        let queue = queue.build(mtu, rate, framing, seed)?;
         let mut queues = match std::mem::replace(&mut self.path, Path::Line(Box::default())) {
             Path::Shaped(link) => {
                 let (under_way, queues) = link.into_parts();

@@ -34,6 +34,7 @@ pub(crate) fn config(seed: u64) -> Config {
         mss: Bytes(MSS),
         initial_window: Bytes(10 * MSS),
         hystart: HyStart::Linux,
+        paced: false,
         abc_limit: None,
         reduce_from_window: true,
         count_segments: true,

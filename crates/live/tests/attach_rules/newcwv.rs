@@ -9,7 +9,7 @@ use crate::rules::{
     ff_newcwv_init, ff_newcwv_nonvalidated, ff_newcwv_recovered, ff_newcwv_size, ff_newcwv_threshold,
     ff_newcwv_timed_out, ff_newcwv_timeout_threshold, ff_newcwv_undone,
 };
-use fleetfoot_core::cc::{Ack, Congestion, CongestionController, CongestionKind, Cubic};
+use fleetfoot_core::cc::{Ack, Config, Congestion, CongestionController, CongestionKind, Cubic};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::tcp::{NewCwv, NewCwvView};
@@ -32,6 +32,8 @@ struct Pair {
     round_end: u64,
     srtt_us: u32,
     full: bool,
+    /// By an application or a queue.
+    paced: bool,
     retransmitted: u32,
     reduction: Option<Reduction>,
     /// In a recovery from a timeout.
@@ -47,13 +49,21 @@ struct Reduction {
 impl Pair {
     fn new(seed: u64) -> Pair {
         let base = 0_u32.wrapping_sub(200_000 * (seed % 7) as u32);
+        let paced = seed % 2 == 1;
         let mut state = State::new(ff_newcwv_size());
         ff_newcwv_init(&mut state, base);
         Pair {
             state,
             window: Window::new(INITIAL),
             cwv: NewCwv::new(),
-            cubic: Cubic::new(&Values::defaults(Cubic::PARAMETERS), &config(seed)),
+            cubic: Cubic::new(
+                &Values::defaults(Cubic::PARAMETERS),
+                &Config {
+                    paced,
+                    ..config(seed)
+                },
+            ),
+            paced,
             now: 5_000_000,
             base,
             una: 0,
@@ -147,6 +157,7 @@ impl Pair {
             mss: MSS as u32,
             max_out,
             full: u32::from(self.full),
+            paced: u32::from(self.paced),
             ..Acked::default()
         };
         let round_start = self.una > self.round_end;

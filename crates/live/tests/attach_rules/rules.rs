@@ -51,6 +51,7 @@ pub(crate) struct Acked {
     pub(crate) mss: u32,
     pub(crate) max_out: u32,
     pub(crate) full: u32,
+    pub(crate) paced: u32,
 }
 
 /// State of a program, whose fields only C knows.

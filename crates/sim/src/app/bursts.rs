@@ -162,7 +162,7 @@ impl Application for Bursts {
         }
         let course = self.courses[actor as usize].take_if(|course| course.dialogue.slot == slot);
         if let Some(course) = course {
-            course.dialogue.finish(hosts);
+            course.dialogue.finish(hosts, false);
         }
         true
     }
@@ -172,10 +172,8 @@ impl Application for Bursts {
     }
 
     fn finish<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>) -> Vec<u32> {
-        if !self.thin {
-            let courses = self.courses.iter().flatten();
-            courses.for_each(|course| course.dialogue.finish(hosts));
-        }
+        let courses = self.courses.iter().flatten();
+        courses.for_each(|course| course.dialogue.finish(hosts, self.thin));
         Vec::new()
     }
 }

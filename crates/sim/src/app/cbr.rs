@@ -15,6 +15,9 @@ pub(crate) struct Cbr {
     rate: Rate,
     packet: Bytes,
     streams: Vec<Stream>,
+    /// Copies on their way of datagrams that left in the measured time; below zero for a moment where both copies of one arrive before it is
+    /// heard that it was doubled.
+    on_their_way: i64,
 }
 
 struct Stream {
@@ -41,6 +44,17 @@ impl Cbr {
             rate,
             packet,
             streams,
+            on_their_way: 0,
+        }
+    }
+
+    /// So many more copies of a datagram that was sent at `sent` are on their way, or fewer. The run waits for them.
+    fn more_on_their_way<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, sent: Instant, more: i64) {
+        if hosts.window.contains(sent) {
+            let before = self.on_their_way.max(0);
+            self.on_their_way += more;
+            let now = self.on_their_way.max(0);
+            hosts.open = hosts.open.saturating_add_signed(now - before);
         }
     }
 }
@@ -58,8 +72,10 @@ impl Application for Cbr {
             hosts.slots[stream.slot as usize].record =
                 hosts.new_record(self.group, stream.pair, now, Bytes::ZERO);
         }
-        let record = hosts.slots[stream.slot as usize].record;
-        hosts.send_datagram(now, stream.slot, payload_of(self.packet), record);
+        let slot = stream.slot;
+        let record = hosts.slots[slot as usize].record;
+        self.more_on_their_way(hosts, now, 1);
+        hosts.send_datagram(now, slot, payload_of(self.packet), record);
         let next = now.saturating_add(gap.max(Duration::from_nanos(1)));
         hosts.act_at(self.group, actor, next);
     }
@@ -72,23 +88,36 @@ impl Application for Cbr {
         side: usize,
         segment: &Segment,
     ) {
-        let bytes = hosts.count_datagram(now, slot, side, segment);
-        let record = hosts.slots[slot as usize].record;
-        let group = &mut hosts.groups[self.group as usize];
-        if record != NONE {
-            group.records.edit(record).received += bytes;
-        }
         let sent = sent_at(segment);
-        if hosts.window.contains(sent) {
-            group.datagrams.arrived += 1;
-            group.delivery_latency.push(now.since(sent).as_secs_f64());
+        if let Some(bytes) = hosts.count_datagram(now, slot, side, segment) {
+            let record = hosts.slots[slot as usize].record;
+            let group = &mut hosts.groups[self.group as usize];
+            if record != NONE {
+                group.records.edit(record).received += bytes;
+            }
+            if hosts.window.contains(sent) {
+                group.datagrams.arrived += 1;
+                group.delivery_latency.push(now.since(sent).as_secs_f64());
+            }
         }
+        self.more_on_their_way(hosts, sent, -1);
     }
 
     fn on_datagram_lost<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, segment: &Segment) {
-        if hosts.window.contains(sent_at(segment)) {
+        if !hosts.copies.another_counts() && hosts.window.contains(sent_at(segment)) {
             hosts.groups[self.group as usize].datagrams.lost += 1;
         }
+        self.more_on_their_way(hosts, sent_at(segment), -1);
+    }
+
+    fn on_datagram_doubled<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, segment: &Segment) {
+        self.more_on_their_way(hosts, sent_at(segment), 1);
+    }
+
+    /// What has not come by now never does.
+    fn finish<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>) -> Vec<u32> {
+        hosts.groups[self.group as usize].datagrams.lost += self.on_their_way.max(0).unsigned_abs();
+        Vec::new()
     }
 
     fn record<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) {

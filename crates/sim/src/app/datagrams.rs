@@ -7,14 +7,18 @@ use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
 
 impl<O: Observer> Hosts<'_, O> {
-    /// A datagram arrives: at the receiver of the data it counts as goodput.
+    /// A datagram arrives: at the receiver of the data it counts as goodput. Returns its payload; `None`: it is a copy of one that came
+    /// before, and counts as nothing.
     pub(super) fn count_datagram(
         &mut self,
         now: Instant,
         slot: u32,
         side: usize,
         segment: &Segment,
-    ) -> Bytes {
+    ) -> Option<Bytes> {
+        if self.copies.another_counts() {
+            return None;
+        }
         let bytes = Bytes(u64::from(segment.payload));
         if side == 1 && self.window.contains(now) {
             let place = &self.slots[slot as usize];
@@ -22,7 +26,7 @@ impl<O: Observer> Hosts<'_, O> {
             group.goodput += bytes;
             group.goodput_per_connection[place.number as usize] += bytes;
         }
-        bytes
+        Some(bytes)
     }
 
     /// Sends the next datagram of a conversation of datagrams.

@@ -18,7 +18,7 @@ pub(super) struct Dialogue {
     messages: Queue<Message>,
     /// Data whose acknowledgment is awaited: stream offset and record.
     unacked: Queue<(u64, u32)>,
-    /// Counters already given to a record.
+    /// Counters when the last message was complete: what they were before is of it and of those before it.
     counted: Tally,
     /// Stream offsets written so far by each end.
     written: [u64; 2],
@@ -42,6 +42,11 @@ impl Dialogue {
             counted: Tally::NOTHING,
             written: [0; 2],
         }
+    }
+
+    /// The next message that an end writes begins at stream offset `begin`: what is before it and no message was written already.
+    pub(super) fn goes_on_at(&mut self, side: usize, begin: u64) {
+        self.written[side] = begin;
     }
 
     /// The receiver of the data asks for `bytes` of request. Where the stream of requests ends.
@@ -70,8 +75,32 @@ impl Dialogue {
         end
     }
 
+    /// The server has a whole request, and answers later.
+    pub(super) fn requested<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32) {
+        let place = &mut hosts.slots[slot as usize];
+        place.ends[0].goal = u64::MAX;
+        if let Some(message) = self.messages.front_mut()
+            && message.record != NONE
+        {
+            let latency = now.since(message.written_at).as_secs_f64();
+            hosts.groups[place.group as usize].delivery_latency.push(latency);
+        }
+    }
+
     /// The server has a whole request and answers with `bytes`.
     pub(super) fn respond<O: Observer>(
+        &mut self,
+        hosts: &mut Hosts<'_, O>,
+        now: Instant,
+        slot: u32,
+        bytes: u64,
+    ) {
+        self.requested(hosts, now, slot);
+        self.answer(hosts, now, slot, bytes);
+    }
+
+    /// The server answers a request that it [has](Dialogue::requested) with `bytes`.
+    pub(super) fn answer<O: Observer>(
         &mut self,
         hosts: &mut Hosts<'_, O>,
         now: Instant,
@@ -84,15 +113,12 @@ impl Dialogue {
         if let Some(message) = self.messages.front_mut() {
             if message.record != NONE {
                 let group = &mut hosts.groups[place.group as usize];
-                let latency = now.since(message.written_at).as_secs_f64();
-                group.delivery_latency.push(latency);
                 group.records.edit(message.record).bytes = Bytes(bytes);
                 self.unacked.push_back((end, message.record));
             }
             message.end = end;
             message.written_at = now;
         }
-        place.ends[0].goal = u64::MAX;
         place.ends[1].goal = end;
         place.acked_goal = self.unacked.front().map_or(u64::MAX, |next| next.0);
         hosts.write(slot, 0, bytes);
@@ -116,6 +142,10 @@ impl Dialogue {
         };
         place.ends[1].goal = self.messages.front().map_or(u64::MAX, |next| next.end);
         if message.record == NONE {
+            // What it took is of no record, nor is it of the next one.
+            if let Some(counted) = counted {
+                self.counted = counted.into();
+            }
             return;
         }
         let latency = now.since(message.written_at).as_secs_f64();
@@ -174,6 +204,9 @@ impl Dialogue {
             let mut record = group.records.edit(message.record);
             add_unfinished(&mut record, counted, &self.counted.stats());
         }
+        if interrupted.is_some() {
+            self.cut_off(hosts, slot);
+        }
         // Those that were not acknowledged, and requests that were not answered.
         let unacked = self.unacked.iter().map(|unacked| unacked.1);
         let unanswered = self.messages.iter().map(|message| message.record);
@@ -187,12 +220,24 @@ impl Dialogue {
         interrupted.is_some()
     }
 
-    /// What the connection did since its last complete message belongs to the one on its way. The run is over.
-    pub(super) fn finish<O: Observer>(&self, hosts: &mut Hosts<'_, O>) {
-        let Some(message) = self.messages.front() else {
+    /// Notes the writes on their way, which will not arrive any more within this run.
+    fn cut_off<O: Observer>(&self, hosts: &mut Hosts<'_, O>, slot: u32) {
+        let group = &mut hosts.groups[hosts.slots[slot as usize].group as usize];
+        let counted = self.messages.iter().filter(|message| message.record != NONE);
+        group
+            .cut_off
+            .writes
+            .extend(counted.map(|message| message.written_at));
+    }
+
+    /// The run is over. What the connection did since its last complete message belongs to the one on its way, unless all of them are one
+    /// flow (`stream`).
+    pub(super) fn finish<O: Observer>(&self, hosts: &mut Hosts<'_, O>, stream: bool) {
+        let Some(message) = self.messages.front().filter(|_| self.slot != NONE) else {
             return;
         };
-        if message.record == NONE || self.slot == NONE {
+        self.cut_off(hosts, self.slot);
+        if message.record == NONE || stream {
             return;
         }
         hosts.wake(self.slot, 0);

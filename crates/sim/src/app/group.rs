@@ -1,6 +1,6 @@
 //! What the applications of every traffic group do: the choice of pairs, events, conversations.
 
-use crate::endpoint::{Group, Hosts, NONE, Opening, Route};
+use crate::endpoint::{CutOff, Group, Hosts, NONE, Opening, Route};
 use crate::error::RunError;
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
@@ -73,6 +73,7 @@ impl<O: Observer> Hosts<'_, O> {
             datagrams: Datagrams::default(),
             delivery_latency: Vec::new(),
             ack_latency: Vec::new(),
+            cut_off: CutOff::default(),
             super_packet_length: Histogram::new(),
             streams: Vec::new(),
             connections: Vec::new(),
@@ -123,14 +124,14 @@ impl<O: Observer> Hosts<'_, O> {
         (0..count).map(member).collect()
     }
 
-    /// Random numbers of a group.
+    /// Random numbers of a group for sizes and times, the same in all groups that draw alike.
     pub(super) fn stream(&self, group: u32, purpose: &str) -> Rng {
-        Rng::for_element(self.spec.seed, &self.spec.groups[group as usize].name, purpose)
+        Rng::for_element(self.spec.seed, self.spec.groups[group as usize].draws(), purpose)
     }
 
-    /// Random numbers of a member of a group.
+    /// Random numbers of a member of a group for sizes and times, the same in all groups that draw alike.
     pub(super) fn stream_of(&self, group: u32, member: u32, purpose: &str) -> Rng {
-        let name = &self.spec.groups[group as usize].name;
+        let name = self.spec.groups[group as usize].draws();
         Rng::for_element(self.spec.seed, &format!("{name}/{member}"), purpose)
     }
 

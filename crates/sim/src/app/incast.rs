@@ -1,11 +1,12 @@
-//! Incast: in each round the senders transfer at the same moment, or each some time after the one before; the next round begins
-//! when all are done. Of a round that the stop of the group cuts off the rest does not begin.
+//! Incast: in each round the senders transfer at the same moment, or each some time after the one before, or each host so with its
+//! own transfers; the next round begins when all are done. Of a round that the stop of the group cuts off the rest does not begin. Whoever asks for rounds is one user, so
+//! with a limit on requests (`GroupSpec::most_requests`) the first number is that of rounds.
 
 use super::Application;
 use super::group::whole_bytes;
 use crate::endpoint::Hosts;
 use crate::observe::Observer;
-use crate::spec::{GroupSpec, PairPolicy};
+use crate::spec::{GroupSpec, PairPolicy, Round};
 use fleetfoot_core::rng::{Distribution, Sampler};
 use fleetfoot_core::time::{Duration, Instant};
 
@@ -19,8 +20,7 @@ pub(crate) struct Incast<'a> {
     count: u32,
     rounds: u32,
     begun: u32,
-    /// Transfers of this round that have not begun.
-    waiting: u32,
+    round: Round,
     /// Transfers of this round that are not complete.
     remaining: u32,
 }
@@ -43,7 +43,7 @@ impl<'a> Incast<'a> {
             count,
             rounds,
             begun: 0,
-            waiting: 0,
+            round: Round::default(),
             remaining: 0,
         }
     }
@@ -59,25 +59,25 @@ impl<'a> Incast<'a> {
 
 impl Application for Incast<'_> {
     fn act<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, actor: u32, now: Instant) {
-        let each = self.spec.spread == PairPolicy::Each;
-        let pairs = hosts.groups[self.group as usize].routes.len() as u32;
-        let count = if each { self.count * pairs } else { self.count };
         if self.remaining == 0 {
+            if hosts.has_asked_enough(self.group, actor, self.begun) {
+                return;
+            }
             self.begun += 1;
-            (self.waiting, self.remaining) = (count, count);
+            let (group, size) = (self.group, &mut self.size);
+            let pairs = hosts.groups[group as usize].routes.len() as u32;
+            let each = self.spec.spread == PairPolicy::Each;
+            self.remaining = if each { self.count * pairs } else { self.count };
+            let transfer = |number| {
+                let pair = hosts.pair_of_flow(group, number % pairs);
+                (pair, whole_bytes(size.sample()))
+            };
+            self.round.begin(self.spec, (0..self.remaining).map(transfer));
         }
-        let together = match self.spec.start_spacing {
-            Duration::ZERO => count,
-            _ if each => pairs,
-            _ => 1,
-        };
-        for _ in 0..together {
-            let pair = hosts.pair_of_flow(self.group, (count - self.waiting) % pairs);
-            let bytes = whole_bytes(self.size.sample());
-            self.waiting -= 1;
+        while let Some((pair, bytes)) = self.round.next_now() {
             hosts.transfer(now, self.group, actor, pair, bytes);
         }
-        if self.waiting > 0 {
+        if self.round.next_turn() {
             hosts.act_at(self.group, actor, now.saturating_add(self.spec.start_spacing));
         }
     }
@@ -97,5 +97,9 @@ impl Application for Incast<'_> {
     fn on_last_event<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) -> bool {
         self.record(hosts, slot);
         true
+    }
+
+    fn finish<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>) -> Vec<u32> {
+        vec![self.begun]
     }
 }

@@ -1,7 +1,7 @@
 //! Applications: what each traffic group does, one actor per arrival process, user, persistent connection or stream.
 //!
 //! Each kind of traffic is a file with a state of its own that implements [`Application`]; `group` holds what all have,
-//! `transfers`, `dialogue` and `datagrams` what several do. An actor has at most one pending event, unless its file says
+//! `transfers`, `dialogue`, `datagrams` and `tls` what several do. An actor has at most one pending event, unless its file says
 //! otherwise. Sizes, gaps and choices of pair come from streams named after the group (and the user, where there are several),
 //! so every variant of a scenario sees the same transfers at the same times. The first event of an open-loop process is
 //! one gap after the group's start; a user thinks before the first transfer; bursts, pings and datagrams begin at the start.
@@ -37,6 +37,7 @@ mod replay;
 mod request_response;
 mod streaming;
 mod tfrc;
+mod tls;
 mod transfer;
 mod video;
 mod web;
@@ -80,7 +81,7 @@ pub(crate) trait Application {
     fn on_datagram_lost<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>, _segment: &Segment) {}
 
     /// A datagram was doubled on the way.
-    fn on_datagram_doubled(&mut self, _segment: &Segment) {}
+    fn on_datagram_doubled<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>, _segment: &Segment) {}
 
     /// The deadline of an end that has no connection has passed.
     fn on_timer<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>, _now: Instant, _slot: u32, _side: usize) {}
@@ -154,6 +155,7 @@ applications! { $
     RequestResponse(request_response::RequestResponse),
     Bursts(bursts::Bursts),
     Web(web::Web<'a>),
+    Multiplexed(web::Multiplexed<'a>),
     Streaming(streaming::Streaming<'a>),
     Cbr(cbr::Cbr),
     Flows(flows::Flows<'a>),
@@ -193,12 +195,13 @@ impl<'a> App<'a> {
                 request,
                 response,
                 think,
+                server_time,
                 exchanges,
                 ..
             } => App::RequestResponse(request_response::RequestResponse::new(
                 hosts,
                 group,
-                [request, response, think],
+                [request, response, think, server_time],
                 *exchanges,
             )),
             Traffic::OnOff { burst, interval, .. } => {
@@ -207,6 +210,7 @@ impl<'a> App<'a> {
             Traffic::Thin {
                 payload, interval, ..
             } => App::Bursts(bursts::Bursts::new(hosts, group, payload, interval, true)),
+            Traffic::Web(web) if web.multiplex => App::Multiplexed(web::Multiplexed::new(hosts, group, web)),
             Traffic::Web(web) => App::Web(web::Web::new(hosts, group, web)),
             Traffic::Streaming(spec) => App::Streaming(streaming::Streaming::new(hosts, group, spec)),
             Traffic::Cbr { rate, packet, .. } => App::Cbr(cbr::Cbr::new(hosts, group, *rate, *packet)),
@@ -314,9 +318,10 @@ impl<'a> Apps<'a> {
         hosts.slots = Vec::new();
         hosts.packets = Slab::new();
         hosts.network.forget_events();
+        let ended = hosts.now;
         let groups = std::mem::take(&mut hosts.groups).into_iter().zip(requests);
         groups
-            .map(|(group, requests)| record::output(group, requests))
+            .map(|(group, requests)| record::output(group, requests, ended))
             .collect()
     }
 }
@@ -357,7 +362,7 @@ impl<O: Observer> Applications<O> for Apps<'_> {
     }
 
     fn on_datagram_doubled(&mut self, hosts: &mut Hosts<'_, O>, slot: u32, segment: &Segment) {
-        call!(self.of(hosts, slot), app => app.on_datagram_doubled(segment));
+        call!(self.of(hosts, slot), app => app.on_datagram_doubled(hosts, segment));
     }
 
     fn on_deadline(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32, side: usize) {

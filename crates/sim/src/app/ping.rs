@@ -17,8 +17,15 @@ pub(crate) struct Ping {
     packet: Bytes,
     /// By pair, its conversation: a process that deals its pings over pairs keeps one for each.
     conversations: Vec<u32>,
-    /// Pings that may still come back, by record.
-    open: Vec<u32>,
+    /// Pings that may still come back.
+    open: Vec<Open>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    record: u32,
+    /// Copies of its request and of the answers that are in the network.
+    in_network: u32,
 }
 
 impl Ping {
@@ -42,12 +49,16 @@ impl Ping {
 
     /// Whether this ping was still awaited; it no longer is.
     fn over<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, record: u32) -> bool {
-        let Some(at) = self.open.iter().position(|&open| open == record) else {
+        let Some(at) = self.at(record) else {
             return false;
         };
         self.open.swap_remove(at);
         hosts.open -= 1;
         true
+    }
+
+    fn at(&self, record: u32) -> Option<usize> {
+        self.open.iter().position(|open| open.record == record)
     }
 }
 
@@ -63,7 +74,13 @@ impl Application for Ping {
         let payload = payload_of(self.packet);
         let record = hosts.open_record(self.group, pair, now, Bytes(u64::from(payload)));
         if record != NONE {
-            self.open.push(record);
+            // Wherever its pings go, whoever waits for one that was lost waits until the next one of the process.
+            let group = &mut hosts.groups[self.group as usize];
+            group.stream_of_record.push(actor);
+            self.open.push(Open {
+                record,
+                in_network: 1,
+            });
         }
         hosts.send_datagram(now, *slot, payload, record);
         hosts.act_at(self.group, actor, now.saturating_add(gap));
@@ -78,7 +95,7 @@ impl Application for Ping {
         side: usize,
         segment: &Segment,
     ) {
-        let bytes = hosts.count_datagram(now, slot, side, segment);
+        hosts.count_datagram(now, slot, side, segment);
         if side == 1 {
             hosts.send_from(now, slot, 1, *segment);
             return;
@@ -88,11 +105,24 @@ impl Application for Ping {
             let mut answered = hosts.groups[self.group as usize].records.edit(record);
             answered.completed = Some(now);
             answered.acked = Some(now);
-            answered.received = bytes;
+            answered.received = Bytes(u64::from(segment.payload));
         }
     }
 
     fn on_datagram_lost<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, segment: &Segment) {
-        self.over(hosts, segment.options[2]);
+        let Some(at) = self.at(segment.options[2]) else {
+            return;
+        };
+        self.open[at].in_network -= 1;
+        if self.open[at].in_network == 0 {
+            self.over(hosts, segment.options[2]);
+        }
+    }
+
+    /// A request that is doubled is answered twice; the first answer counts.
+    fn on_datagram_doubled<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>, segment: &Segment) {
+        if let Some(at) = self.at(segment.options[2]) {
+            self.open[at].in_network += 1;
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::quic::{Datagrams, Heard, Pair, Prepared};
 use crate::spec::QuicTransport;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::Segment;
+use fleetfoot_core::rng::Rng;
 use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
@@ -72,7 +73,8 @@ pub(crate) struct Lines {
 
 impl Lines {
     fn new<O: Observer>(hosts: &Hosts<'_, O>, group: u32, client: usize, transport: &QuicTransport) -> Lines {
-        let seed = hosts.stream(group, "controller").next_u64();
+        let name = &hosts.spec.groups[group as usize].name;
+        let seed = Rng::for_element(hosts.spec.seed, name, "controller").next_u64();
         Lines {
             group,
             client,
@@ -88,7 +90,8 @@ impl Lines {
         let slot = hosts.open_pair(now, self.group, actor, pair, None);
         let number = hosts.slots[slot as usize].number;
         debug_assert_eq!(number as usize, self.pairs.len(), "numbered in order");
-        let mut rng = hosts.stream_of(self.group, number, "quic");
+        let name = &hosts.spec.groups[self.group as usize].name;
+        let mut rng = Rng::for_element(hosts.spec.seed, &format!("{name}/{number}"), "quic");
         let connection = Pair::connect(now, &self.prepared, self.client, &mut rng);
         self.pairs.push(Some(Box::new(connection)));
         self.touch(Place {
@@ -233,7 +236,7 @@ impl<L: Load> Application for Quic<L> {
         self.lines.datagrams.take(segment.options[2]);
     }
 
-    fn on_datagram_doubled(&mut self, segment: &Segment) {
+    fn on_datagram_doubled<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>, segment: &Segment) {
         self.lines.datagrams.double(segment.options[2]);
     }
 

@@ -227,7 +227,9 @@ impl Application for Raw<'_> {
         side: usize,
         segment: &Segment,
     ) {
-        let bytes = hosts.count_datagram(now, slot, side, segment);
+        let Some(bytes) = hosts.count_datagram(now, slot, side, segment) else {
+            return;
+        };
         let mut arrived = hosts.groups[self.group as usize].records.edit(segment.options[2]);
         arrived.received += bytes;
         arrived.bytes = arrived.received;

@@ -42,6 +42,9 @@ impl<O: Observer> Hosts<'_, O> {
             group
                 .ack_latency
                 .extend(counted.map(|(_, latency)| latency.as_secs_f64()));
+            let waiting = sender.unacknowledged();
+            let waiting = waiting.filter(|first| self.window.contains(*first));
+            group.cut_off.segments.extend(waiting);
         }
         if endless {
             record.bytes = record.received;
@@ -69,8 +72,8 @@ impl<O: Observer> Hosts<'_, O> {
     }
 }
 
-/// The results of a group.
-pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
+/// The results of a group in a run that ended at `ended`.
+pub(super) fn output(mut group: Group, requests: Vec<u32>, ended: Instant) -> GroupOutput {
     // Stable: what began at one moment on one pair keeps its number. Mostly they are in order, and to sort takes half as much again.
     let order = |record: &FlowRecord| (record.start, record.pair);
     let mut flows = group.records.into_vec();
@@ -87,6 +90,10 @@ pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
     group.streams.sort_unstable_by_key(|stream| stream.number);
     // In the order in which connections ended, which is another where somebody watches.
     group.ack_latency.sort_unstable_by(f64::total_cmp);
+    let ages = |mut since: Vec<Instant>| -> Vec<f64> {
+        since.sort_unstable();
+        since.iter().map(|at| ended.since(*at).as_secs_f64()).collect()
+    };
     let mut goodput_bytes_per_pair = vec![Bytes::ZERO; group.routes.len()];
     for (bytes, pair) in group.goodput_per_connection.iter().zip(&group.pair_of_connection) {
         goodput_bytes_per_pair[*pair as usize] += *bytes;
@@ -95,7 +102,9 @@ pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
         flows,
         stream_of_flow,
         delivery_latency: group.delivery_latency,
+        delivery_censored: ages(group.cut_off.writes),
         ack_latency: group.ack_latency,
+        ack_latency_censored: ages(group.cut_off.segments),
         goodput_bytes: group.goodput,
         dropped: group.dropped,
         goodput_bytes_per_connection: group.goodput_per_connection,
@@ -106,6 +115,7 @@ pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
         requests,
         watched: Vec::new(),
         connections: group.connections,
+        connections_censored: ages(group.cut_off.connections),
         measures: group.measures,
     }
 }

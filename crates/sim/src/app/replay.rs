@@ -11,6 +11,10 @@
 //! of its own: one for each end that waits, one for each end where packets wait. It may offer windows of its own, and lose data
 //! at random where they would be handed up.
 
+mod starts;
+mod windows;
+
+use self::starts::Starts;
 use super::Application;
 use crate::endpoint::{Hosts, NONE};
 use crate::event::{EventKey, EventKind};
@@ -19,21 +23,20 @@ use crate::output::Tally;
 use crate::spec::{self, GroupSpec, Recorded, Unit};
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::rng::{Probability, Rng};
-use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// The connections of a group. Actor 0 starts them; actors 1 + 2c and 2 + 2c are the ends of connection c.
 pub(crate) struct Replay<'a> {
     group: u32,
     spec: &'a GroupSpec,
     replay: &'a spec::Replay,
-    /// By recorded connection, which is the number of its conversation: while it is played.
+    starts: Starts,
+    /// By the number of its conversation, which is that of its start: a connection while it is played.
     players: Vec<Option<Box<Player>>>,
     /// Connections started.
-    started: usize,
+    started: u32,
 }
 
 /// A recorded connection that is played.
@@ -53,8 +56,8 @@ struct Player {
     finished: [bool; 2],
     /// Units on their way to each end, oldest first.
     under_way: [VecDeque<UnderWay>; 2],
-    /// Record and prescribed waiting of the exchange whose answer is to come; `NONE`: there is none.
-    asked: (u32, Duration),
+    /// The exchange whose answer is to come.
+    asked: Option<Exchange>,
     /// Records whose exchange is not complete.
     open: Vec<u32>,
     /// What each end counted that was given to a record.
@@ -78,7 +81,14 @@ struct UnderWay {
     /// Stream offset of its end.
     end: u64,
     written_at: Instant,
-    /// What is complete with it.
+    /// What it is a part of, and whether that is complete with it.
+    exchange: Exchange,
+    completes: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    /// `NONE`: it did not begin in the measured time.
     record: u32,
     /// The waiting that is prescribed within.
     waits: Duration,
@@ -95,35 +105,31 @@ impl<'a> Replay<'a> {
             .connections
             .iter()
             .any(|one| !one.delay.is_zero() || one.losses_ppm != [0; 2]);
-        if let Some(first) = replay.connections.first() {
-            hosts.act_at(group, 0, (Instant::ZERO + spec.start).saturating_add(first.start));
+        let starts = Starts::new(hosts.spec.seed, spec, replay, hosts.stop_of(group));
+        if let Some(first) = starts.at(0) {
+            hosts.act_at(group, 0, first);
         }
         Replay {
             group,
             spec,
             replay,
-            players: replay.connections.iter().map(|_| None).collect(),
+            players: (0..starts.len()).map(|_| None).collect(),
+            starts,
             started: 0,
         }
+    }
+
+    /// What is played as the connection of this number.
+    fn recorded(&self, connection: u32) -> &'a Recorded {
+        &self.replay.connections[self.starts.recorded(connection)]
     }
 
     fn player(&mut self, connection: u32) -> Option<&mut Player> {
         self.players[connection as usize].as_deref_mut()
     }
 
-    /// By how much this connection starts later than recorded.
-    fn start_jitter<O>(&self, hosts: &Hosts<'_, O>, connection: usize) -> Duration {
-        let most = self.replay.start_jitter;
-        if most == Duration::ZERO {
-            return Duration::ZERO;
-        }
-        let purpose = format!("start {connection}");
-        let mut random = Rng::for_element(hosts.spec.seed, &self.spec.name, &purpose);
-        Duration::from_secs_f64(most.as_secs_f64() * random.uniform())
-    }
-
     fn begin<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, connection: u32) {
-        let recorded = &self.replay.connections[connection as usize];
+        let recorded = self.recorded(connection);
         let of = |side: usize| {
             recorded
                 .units
@@ -139,12 +145,12 @@ impl<'a> Replay<'a> {
             sending: [false; 2],
             finished: [false; 2],
             under_way: [VecDeque::new(), VecDeque::new()],
-            asked: (NONE, Duration::ZERO),
+            asked: None,
             open: Vec::new(),
             counted: [Tally::NOTHING, Tally::NOTHING],
             waiting: [VecDeque::new(), VecDeque::new()],
             over: false,
-            losses: self.losses(hosts.spec.seed, connection, recorded),
+            losses: self.losses(hosts.spec.seed, self.starts.recorded(connection), recorded),
         };
         let speaks = if recorded.concurrent {
             for side in 0..2 {
@@ -161,7 +167,7 @@ impl<'a> Replay<'a> {
         let first = player.next;
         let pairs = hosts.groups[self.group as usize].routes.len() as u32;
         let opening = hosts.opening(self.group, 0, recorded.pair % pairs.max(1), Some(1));
-        let slot = hosts.open(now, &opening, self.configs(recorded));
+        let slot = hosts.open(now, &opening, windows::configs(self.spec, recorded));
         let place = &mut hosts.slots[slot as usize];
         place.recorded = true;
         debug_assert_eq!(place.number, connection, "numbered in order");
@@ -191,34 +197,14 @@ impl<'a> Replay<'a> {
         self.push(hosts, now, connection, 1);
     }
 
-    /// The group's configurations with the windows of the recording, if it has any.
-    fn configs(&self, recorded: &Recorded) -> Option<Box<[Arc<Config>; 2]>> {
-        if recorded.windows == [0; 2] {
-            return None;
-        }
-        let own = |config: &Arc<Config>, window: u32| match window {
-            0 => Arc::clone(config),
-            window => Arc::new(Config {
-                receive_buffer: Bytes(u64::from(window.max(LEAST_WINDOW))),
-                receive_memory: None, // it would grow on its own
-                window_scale: config.window_scale.map(|_| least_scale(window)),
-                ..(**config).clone()
-            }),
-        };
-        let [sender, receiver] = recorded.windows;
-        Some(Box::new([
-            own(&self.spec.sender, sender),
-            own(&self.spec.receiver, receiver),
-        ]))
-    }
-
-    fn losses(&self, seed: u64, connection: u32, recorded: &Recorded) -> Option<Box<[Losses; 2]>> {
+    /// Losses of the connection with this index in the recording.
+    fn losses(&self, seed: u64, index: usize, recorded: &Recorded) -> Option<Box<[Losses; 2]>> {
         if recorded.losses_ppm == [0; 2] {
             return None;
         }
         let own = |side: usize| Losses {
             share: Probability::from_f64(f64::from(recorded.losses_ppm[side]) * 1e-6),
-            random: Rng::for_element(seed, &self.spec.name, &format!("losses {connection} {side}")),
+            random: Rng::for_element(seed, &self.spec.name, &format!("losses {index} {side}")),
         };
         Some(Box::new([own(0), own(1)]))
     }
@@ -259,7 +245,7 @@ impl<'a> Replay<'a> {
         connection: u32,
         side: usize,
     ) {
-        let recorded = &self.replay.connections[connection as usize];
+        let recorded = self.recorded(connection);
         let group = self.group;
         let Some(player) = self.player(connection) else {
             return;
@@ -282,44 +268,39 @@ impl<'a> Replay<'a> {
             return;
         }
         let next = next.map(|next| *next.1);
-        let asked = std::mem::replace(&mut player.asked, (NONE, Duration::ZERO));
+        let asked = player.asked.take();
         player.written[side] += unit.bytes.get();
         let end = player.written[side];
         player.sending[side] = next.is_some_and(|next| recorded.concurrent || usize::from(next.from) == side);
-        let answered = asked.0 != NONE;
         // What the opener says first begins with its SYN.
         let begins = number == 0 || recorded.concurrent && side == 1 && end == unit.bytes.get();
         let (start, waits) = match begins {
             true => (player.opened, unit.wait),
             false => (now, Duration::ZERO),
         };
-        let mut complete = asked;
-        let mut bytes = unit.bytes;
         let is_answered =
             |next: Unit| !recorded.concurrent && side == 1 && next.from == 0 && next.bytes > Bytes::ZERO;
         let answer = next.filter(|next| is_answered(*next));
-        if !answered {
-            complete = (NONE, waits);
-            if let Some(answer) = answer {
-                bytes += answer.bytes;
-                complete.1 += answer.wait;
+        let exchange = asked.unwrap_or_else(|| {
+            let (bytes, waits) = match answer {
+                Some(answer) => (unit.bytes + answer.bytes, waits + answer.wait),
+                None => (unit.bytes, waits),
+            };
+            let record = hosts.open_record(group, hosts.slots[slot as usize].pair, start, bytes);
+            if record != NONE {
+                player.open.push(record);
             }
-            if player.counts {
-                complete.0 = hosts.open_record(group, hosts.slots[slot as usize].pair, start, bytes);
-            }
-        }
-        if !answered && complete.0 != NONE {
-            player.open.push(complete.0);
-        }
-        if answer.is_some() && !answered {
-            player.asked = complete;
-            complete = (NONE, Duration::ZERO);
+            Exchange { record, waits }
+        });
+        let completes = asked.is_some() || answer.is_none();
+        if !completes {
+            player.asked = Some(exchange);
         }
         player.under_way[1 - side].push_back(UnderWay {
             end,
             written_at: now,
-            record: complete.0,
-            waits: complete.1,
+            exchange,
+            completes,
         });
         let goal = player.under_way[1 - side].front().map_or(end, |front| front.end);
         hosts.slots[slot as usize].ends[1 - side].goal = goal;
@@ -338,13 +319,15 @@ impl<'a> Replay<'a> {
         hosts: &mut Hosts<'_, O>,
         now: Instant,
         connection: u32,
-        record: u32,
-        waits: Duration,
+        Exchange { record, waits }: Exchange,
     ) {
-        hosts.open -= 1;
         if let Some(player) = self.player(connection) {
             player.count_for(hosts, now, record);
         }
+        if record == NONE {
+            return;
+        }
+        hosts.open -= 1;
         let mut record = hosts.groups[self.group as usize].records.edit(record);
         record.completed = Some(now);
         record.received = record.bytes;
@@ -361,23 +344,23 @@ impl Player {
         }
     }
 
-    /// Gives a record what both ends counted since the last time.
+    /// Gives a record what both ends counted since the last time; what is of no record is not of the next one either.
     fn count_for<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, record: u32) {
         hosts.wake(self.slot, 0);
         hosts.wake(self.slot, 1);
         let place = &hosts.slots[self.slot as usize];
-        let mut record = hosts.groups[place.group as usize].records.edit(record);
+        let records = &mut hosts.groups[place.group as usize].records;
         for (end, counted) in place.ends.iter().zip(&mut self.counted) {
             let Some(connection) = &end.connection else {
                 continue;
             };
             let stats = connection.stats();
-            record.add(&stats.since(&counted.stats()));
-            record.min_rtt = record
-                .min_rtt
-                .into_iter()
-                .chain(connection.info(now).min_rtt)
-                .min();
+            if record != NONE {
+                let mut record = records.edit(record);
+                record.add(&stats.since(&counted.stats()));
+                let known = record.min_rtt.into_iter();
+                record.min_rtt = known.chain(connection.info(now).min_rtt).min();
+            }
             *counted = (*stats).into();
         }
     }
@@ -393,16 +376,12 @@ impl Application for Replay<'_> {
             }
             return;
         }
-        while let Some(recorded) = self.replay.connections.get(self.started) {
-            let at = (Instant::ZERO + self.spec.start)
-                .saturating_add(recorded.start)
-                .saturating_add(self.start_jitter(hosts, self.started));
-            // Those after one that is late wait for it.
+        while let Some(at) = self.starts.at(self.started) {
             if at > now {
                 hosts.act_at(self.group, 0, at);
                 return;
             }
-            self.begin(hosts, now, self.started as u32);
+            self.begin(hosts, now, self.started);
             self.started += 1;
         }
     }
@@ -424,7 +403,7 @@ impl Application for Replay<'_> {
         }
         player.sending[side] = false;
         let turn = player.next;
-        let recorded = &self.replay.connections[connection as usize];
+        let recorded = self.recorded(connection);
         let next = turn[if recorded.concurrent { side } else { 0 }];
         if let Some(unit) = recorded.units.get(next as usize) {
             self.wait_to_speak(hosts, now, connection, side, unit.wait);
@@ -435,7 +414,7 @@ impl Application for Replay<'_> {
     fn on_message<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32, side: usize) {
         let place = &mut hosts.slots[slot as usize];
         let (group, received, connection) = (self.group, place.ends[side].received, place.number);
-        let recorded = &self.replay.connections[connection as usize];
+        let recorded = self.recorded(connection);
         let Some(player) = self.player(connection) else {
             return;
         };
@@ -443,19 +422,17 @@ impl Application for Replay<'_> {
         while let Some(front) = player.under_way[side].front()
             && front.end <= received
         {
-            if player.counts {
+            if front.exchange.record != NONE {
                 let latency = now.since(front.written_at).as_secs_f64();
                 hosts.groups[group as usize].delivery_latency.push(latency);
             }
-            if front.record != NONE {
-                complete.push((front.record, front.waits));
-            }
+            complete.extend(front.completes.then_some(front.exchange));
             player.under_way[side].pop_front();
         }
         place.ends[side].goal = player.under_way[side].front().map_or(u64::MAX, |front| front.end);
         player
             .open
-            .retain(|record| complete.iter().all(|(done, _)| done != record));
+            .retain(|record| complete.iter().all(|done| done.record != *record));
         let drained = player.under_way.iter().all(VecDeque::is_empty);
         let said = if recorded.concurrent {
             player.finished == [true; 2] || (0..2).all(|side| silent_from(recorded, side, player.next[side]))
@@ -470,8 +447,8 @@ impl Application for Replay<'_> {
         let next = recorded.units.get(player.next[0] as usize);
         let speaks = next.filter(|next| !recorded.concurrent && drained && usize::from(next.from) == side);
         let wait = speaks.map(|unit| unit.wait);
-        for (record, waits) in complete {
-            self.exchange_over(hosts, now, connection, record, waits);
+        for exchange in complete {
+            self.exchange_over(hosts, now, connection, exchange);
         }
         match wait {
             // The segment that brought the unit is answered after this.
@@ -498,9 +475,17 @@ impl Application for Replay<'_> {
     /// What was counted since the last complete exchange belongs to the one on its way.
     fn record<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) {
         let connection = hosts.slots[slot as usize].number;
-        if let Some(mut player) = self.players[connection as usize].take()
-            && let Some(&record) = player.open.first()
-        {
+        let Some(mut player) = self.players[connection as usize].take() else {
+            return;
+        };
+        let cut_off = &mut hosts.groups[self.group as usize].cut_off;
+        if player.counts {
+            cut_off.connections.push(player.opened);
+        }
+        let units = player.under_way.iter().flatten();
+        let units = units.filter(|unit| unit.exchange.record != NONE);
+        cut_off.writes.extend(units.map(|unit| unit.written_at));
+        if let Some(&record) = player.open.first() {
             let now = hosts.now;
             player.count_for(hosts, now, record);
         }
@@ -512,7 +497,7 @@ impl Application for Replay<'_> {
         let (data, flow) = (packet.segment.is_data(), packet.flow.0);
         let side = 1 ^ flow & 1;
         let connection = hosts.slots[(flow >> 1) as usize].number;
-        let span = self.replay.connections[connection as usize].delay;
+        let span = self.recorded(connection).delay;
         let group = self.group;
         let Some(player) = self.player(connection) else {
             return false;
@@ -561,14 +546,6 @@ fn delayed_at<O: Observer>(hosts: &mut Hosts<'_, O>, at: Instant, group: u32, nu
     let key = EventKey::new(at, EventKind::Delayed, group, number);
     hosts.network.queue.push(key);
 }
-
-/// The smallest shift with which a window fits its field: a larger one would cut it.
-fn least_scale(window: u32) -> u8 {
-    (window >> 16).checked_ilog2().map_or(0, |bits| bits as u8 + 1)
-}
-
-/// Smaller windows hold no segment.
-const LEAST_WINDOW: u32 = 536;
 
 /// Whether what is left of a sequential connection from a unit on is only its end.
 fn silent(recorded: &Recorded, next: u32) -> bool {

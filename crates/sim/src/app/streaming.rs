@@ -215,7 +215,7 @@ impl Application for Streaming<'_> {
     fn finish<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>) -> Vec<u32> {
         let measured = self.measured;
         for player in &mut self.players {
-            player.dialogue.finish(hosts);
+            player.dialogue.finish(hosts, false);
             let whole = measured.part(player.begun, measured.to);
             if whole.is_zero() {
                 continue;
@@ -238,8 +238,14 @@ impl Application for Streaming<'_> {
                 measures[STARTUP_DELAY].push(shown.since(player.begun).as_secs_f64());
             }
             measures[STALLS].push(f64::from(player.stalls));
-            measures[STALLED_SHARE].push(share(player.stalled, measured.part(shown, measured.to)));
+            // Who never sees a picture is worse off than those whose picture stands still.
+            let never = shown >= measured.to;
+            measures[STALLED_SHARE].push(match never {
+                true => 1.0,
+                false => share(player.stalled, measured.part(shown, measured.to)),
+            });
             measures[IDLE_SHARE].push(share(player.idle, whole));
+            measures[WITHOUT_PICTURE].push(f64::from(u8::from(never)));
         }
         Vec::new()
     }
@@ -251,3 +257,4 @@ const STALLS: usize = 1;
 const STALLED_SHARE: usize = 2;
 const IDLE_SHARE: usize = 3;
 const WINDOW_AFTER_PAUSE: usize = 4;
+const WITHOUT_PICTURE: usize = 5;

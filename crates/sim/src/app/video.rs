@@ -194,7 +194,7 @@ impl Application for Video<'_> {
         side: usize,
         segment: &Segment,
     ) {
-        let bytes = hosts.count_datagram(now, slot, side, segment);
+        hosts.count_datagram(now, slot, side, segment);
         let record = segment.options[2];
         let Some(at) = self.frames.at(record) else { return };
         let frame = &mut self.frames.open[at];
@@ -207,7 +207,7 @@ impl Application for Video<'_> {
             let group = &mut hosts.groups[self.group as usize];
             group.datagrams.arrived += 1;
             let mut record = group.records.edit(record);
-            record.received += bytes;
+            record.received += Bytes(u64::from(segment.payload));
             if frame.missing == 0 {
                 record.completed = Some(now);
                 record.acked = Some(now);
@@ -224,10 +224,17 @@ impl Application for Video<'_> {
         }
     }
 
-    fn on_datagram_doubled(&mut self, segment: &Segment) {
+    fn on_datagram_doubled<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>, segment: &Segment) {
         if let Some(at) = self.frames.at(segment.options[2]) {
             self.frames.open[at].in_network += 1;
         }
+    }
+
+    /// What has not come by now never does.
+    fn finish<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>) -> Vec<u32> {
+        let missing = self.frames.open.iter().map(|frame| u64::from(frame.missing));
+        hosts.groups[self.group as usize].datagrams.lost += missing.sum::<u64>();
+        Vec::new()
     }
 }
 

@@ -5,7 +5,9 @@
 //! connection without an end takes an ordinary segment. Packets of one flow that follow each other are taken together.
 
 use super::Application;
+use super::end::Heeds;
 use super::hosts::{Applications, Hosts};
+use crate::network::heard::BURST;
 use crate::network::{END_AT_ONCE, PacketOnWire, Slab};
 use crate::observe::Observer;
 use crate::spec::LinkIndex;
@@ -123,7 +125,8 @@ impl<O: Observer> Hosts<'_, O> {
         let Some(connection) = end.connection.as_deref_mut() else {
             return false;
         };
-        if !slot.endless || !lonely || network.hops[end_of_path as usize] != END_AT_ONCE {
+        let bursts = connection.waits_at_host().is_some_and(|last| last > first);
+        if !slot.endless || !lonely || bursts || network.hops[end_of_path as usize] != END_AT_ONCE {
             return false;
         }
         debug_assert!(
@@ -141,6 +144,12 @@ impl<O: Observer> Hosts<'_, O> {
         let number = flow.0 ^ 1;
         let received = end.received;
         let mut until = latest.min(end.deadline);
+        // A longer burst is sent as at any other host.
+        let most = match end.heeds_host {
+            Heeds::Bursts => BURST as usize,
+            Heeds::Never | Heeds::Always => usize::MAX,
+        };
+        let mut long = false;
         let (mut over, mut more, mut paused) = (false, false, false);
         let mut taken = 0;
         leaving.clear();
@@ -191,7 +200,7 @@ impl<O: Observer> Hosts<'_, O> {
                 };
                 debug_assert!(!acted.found, "flows that tell others run on time");
                 over |= acted.over;
-                drain::<_, RECEIVES>(
+                long = drain::<_, RECEIVES>(
                     packets,
                     *observer,
                     at,
@@ -199,9 +208,10 @@ impl<O: Observer> Hosts<'_, O> {
                     connection,
                     leaving,
                     onward,
+                    most,
                 );
                 until = at;
-                if over {
+                if over || long {
                     break;
                 }
                 if !O::DEAF {
@@ -214,7 +224,7 @@ impl<O: Observer> Hosts<'_, O> {
                 }
             }
             taken += piece.len() - rest.len();
-            if rest.len() > 0 || over || paused {
+            if rest.len() > 0 || over || paused || long {
                 break;
             }
         }
@@ -226,8 +236,16 @@ impl<O: Observer> Hosts<'_, O> {
         }
         connection.settle();
         wire.forget(taken);
-        let sent = leaving.len() as u32;
+        let mut sent = leaving.len() as u32;
         network.send_run(packets, *observer, end.path, leaving);
+        if long {
+            let flow = FlowId(number);
+            sent += network.go_on_with_burst(packets, *observer, until, end.path, flow, connection, BURST);
+            if !O::DEAF && !over {
+                connection.settle();
+                observer.on_ack(until, flow, connection);
+            }
+        }
         let place = &mut network.links[link as usize].wire;
         debug_assert!(place.is_empty(), "nothing was put here meanwhile");
         *place = wire;
@@ -254,9 +272,13 @@ impl<O: Observer> Hosts<'_, O> {
     }
 }
 
-/// What a connection sends now. Segments are written where they stay until they are delivered. `RECEIVES`: it
-/// [only receives](Connection::only_receives).
+/// What a connection sends now, `most` segments. Segments are written where they stay until they are delivered. `RECEIVES`: it
+/// [only receives](Connection::only_receives). Whether these were that many.
 #[inline(always)]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "parts of the world that are borrowed one by one"
+)]
 fn drain<O: Observer, const RECEIVES: bool>(
     packets: &mut Slab,
     observer: &mut O,
@@ -265,27 +287,32 @@ fn drain<O: Observer, const RECEIVES: bool>(
     connection: &mut Connection,
     leaving: &mut Vec<PacketOnWire>,
     onward: u32,
-) {
+    most: usize,
+) -> bool {
+    let most = leaving.len().saturating_add(most);
     while !connection.is_drained::<RECEIVES>(now) {
         let (packet, free) = packets.reserve();
         if RECEIVES {
             let Some(all) = connection.poll_answer(now, &mut packet.segment) else {
-                return;
+                return false;
             };
             leave(packet, free, observer, now, flow, leaving, onward);
             if all {
-                return;
+                return false;
             }
             continue;
         }
+        if leaving.len() >= most {
+            return true;
+        }
         if connection.poll_segment(now, &mut packet.segment).is_none() {
-            return;
+            return false;
         }
         let alike = connection.alike(now, &packet.segment);
         leave(packet, free, observer, now, flow, leaving, onward);
         if alike > 0 {
             let mut segment = packet.segment;
-            for _ in 0..alike {
+            for _ in 0..(alike as usize).min(most - leaving.len()) {
                 let (packet, free) = packets.reserve();
                 connection.poll_alike(now, &mut segment);
                 packet.segment = segment;
@@ -293,6 +320,7 @@ fn drain<O: Observer, const RECEIVES: bool>(
             }
         }
     }
+    false
 }
 
 /// What has been written to a free place leaves.

@@ -44,6 +44,19 @@ pub(crate) struct End {
     pub(crate) part: Part,
     /// Forms super-packets of what it sends.
     pub(crate) grouper: Option<Box<Grouper>>,
+    /// When its connection heeds what of its data waits in its host.
+    pub(crate) heeds_host: Heeds,
+}
+
+/// When a connection heeds what of its data waits in its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heeds {
+    /// Never: it does without, or its host's own link is none.
+    Never,
+    /// In long bursts: another link of the path is slower than its host's own.
+    Bursts,
+    /// Always: its host's own link is the slowest of the path.
+    Always,
 }
 
 /// What an end is for, and how far it is.
@@ -78,6 +91,7 @@ impl End {
             closed: false,
             part: Part::Host,
             grouper: None,
+            heeds_host: Heeds::Never,
         }
     }
 }
@@ -114,7 +128,14 @@ impl End {
             self.group(now, in_network);
             return acted; // `World::release` sends and arms
         }
-        *in_network += network.send_all(packets, observer, now, self.path, FlowId(number), connection);
+        let flow = FlowId(number);
+        *in_network += match self.heeds_host {
+            Heeds::Never => {
+                network.send_all::<O, false>(packets, observer, now, self.path, flow, connection, u32::MAX)
+            }
+            Heeds::Bursts => network.send_burst(packets, observer, now, self.path, flow, connection),
+            Heeds::Always => network.send_heard(packets, observer, now, self.path, flow, connection),
+        };
         self.arm(now, number, network, armed);
         acted
     }

@@ -30,6 +30,7 @@ pub(crate) struct Group {
     pub(crate) datagrams: Datagrams,
     pub(crate) delivery_latency: Vec<f64>,
     pub(crate) ack_latency: Vec<f64>,
+    pub(crate) cut_off: CutOff,
     /// Packets per group of packets that left together, where super-packets are formed.
     pub(crate) super_packet_length: Histogram,
     pub(crate) streams: Vec<StreamRecord>,
@@ -44,6 +45,17 @@ pub(crate) struct Group {
     pub(crate) pair_of_connection: Vec<u32>,
     /// By actor: its event is to come.
     pub(crate) pending: Vec<bool>,
+}
+
+/// When what was waited for in vain began: whether it would have come later, the run does not tell.
+#[derive(Default)]
+pub(crate) struct CutOff {
+    /// Writes that did not arrive.
+    pub(crate) writes: Vec<Instant>,
+    /// First transmissions of segments that were not acknowledged, of those whose latencies are noted.
+    pub(crate) segments: Vec<Instant>,
+    /// Replayed connections that did not complete.
+    pub(crate) connections: Vec<Instant>,
 }
 
 /// A pair of a group: its hosts and how packets go between them.

@@ -1,5 +1,6 @@
 //! The hosts of a run: everything but the applications that use them.
 
+use super::copies::Copies;
 use super::interface::Interfaces;
 use super::{Group, Slot};
 use crate::error::RunError;
@@ -90,6 +91,8 @@ pub(crate) struct Hosts<'a, O> {
     pub(crate) now: Instant,
     /// What interfaces do with packets that arrive.
     pub(crate) interfaces: Interfaces,
+    /// Datagrams that were doubled on their way.
+    pub(crate) copies: Copies,
     /// Packets of some connections take time beyond that of their links.
     pub(crate) delays: bool,
 }
@@ -129,6 +132,7 @@ impl<'a, O: Observer> Hosts<'a, O> {
             created: 0,
             now: Instant::ZERO,
             interfaces: Interfaces::default(),
+            copies: Copies::default(),
             delays: false,
         })
     }
@@ -159,6 +163,7 @@ impl<'a, O: Observer> Hosts<'a, O> {
                     self.left_network(apps, now, &packet);
                 }
                 Notice::Doubled(packet) => self.doubled(apps, &packet),
+                Notice::Left(flow, bytes) => self.left_host(now, flow, bytes),
             }
         }
     }

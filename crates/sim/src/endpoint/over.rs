@@ -53,6 +53,7 @@ impl<O: Observer> Hosts<'_, O> {
         slot.in_network -= 1;
         let waits = slot.in_network == 0 && (!slot.endless || packet.segment.flags.contains(Flags::SYN));
         if packet.segment.kind() == Kind::Datagram {
+            self.copies.on_left(packet.flow, &packet.segment, false);
             apps.on_datagram_lost(self, index, &packet.segment);
         }
         self.free_if_over(apps, now, index);
@@ -90,6 +91,7 @@ impl<O: Observer> Hosts<'_, O> {
         let index = packet.flow.0 >> 1;
         self.slots[index as usize].in_network += 1;
         if packet.segment.kind() == Kind::Datagram {
+            self.copies.on_doubled(packet.flow, &packet.segment);
             apps.on_datagram_doubled(self, index, &packet.segment);
         }
     }

@@ -163,6 +163,18 @@ pub(crate) struct Tap<'t, O> {
     pub(crate) meter: &'t mut Meter,
     pub(crate) observer: &'t mut O,
     pub(crate) notices: &'t mut Vec<Notice>,
+    /// The queue is in the host that sends.
+    pub(crate) host: bool,
+}
+
+impl<O> Tap<'_, O> {
+    /// A packet leaves the queue.
+    fn tell(&mut self, packet: &Packet) {
+        if self.host && packet.segment.payload > 0 {
+            self.notices
+                .push(Notice::Left(packet.flow, packet.segment.payload));
+        }
+    }
 }
 
 impl<O: Observer> LinkObserver for Tap<'_, O> {
@@ -174,16 +186,18 @@ impl<O: Observer> LinkObserver for Tap<'_, O> {
     }
 
     #[inline]
-    fn on_departure(&mut self, now: Instant, _packet: &Packet, waited: Duration) {
+    fn on_departure(&mut self, now: Instant, packet: &Packet, waited: Duration) {
         if self.window.contains(now) {
             self.meter.queue_delay.record(waited.as_nanos());
         }
+        self.tell(packet);
     }
 
     #[inline]
     fn on_drop(&mut self, now: Instant, packet: &Packet, reason: DropReason) {
         self.observer.on_drop(now, LinkIndex(self.index), packet, reason);
         self.notices.push(Notice::Dropped(*packet, now));
+        self.tell(packet);
     }
 
     #[inline]

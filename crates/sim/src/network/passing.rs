@@ -183,9 +183,14 @@ impl Network {
         }
     }
 
-    /// Sends what a connection allows. Segments are written where they stay until they are delivered.
+    /// Sends what a connection allows, `most` segments. Segments are written where they stay until they are delivered. With `HEARD` the first link's queue is in
+    /// the host, and the connection hears what waits there.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "parts of the world that are borrowed one by one"
+    )]
     #[inline(always)]
-    pub(crate) fn send_all<O: Observer>(
+    pub(crate) fn send_all<O: Observer, const HEARD: bool>(
         &mut self,
         packets: &mut Slab,
         observer: &mut O,
@@ -193,12 +198,13 @@ impl Network {
         path: PathStart,
         flow: FlowId,
         connection: &mut Connection,
+        most: u32,
     ) -> u32 {
         let mut sent = 0;
-        loop {
+        while sent < most {
             let (packet, free) = packets.reserve();
             if connection.poll_segment(now, &mut packet.segment).is_none() {
-                return sent;
+                break;
             }
             sent += 1;
             let id = std::mem::replace(free, packet.buf.0);
@@ -206,16 +212,21 @@ impl Network {
             packet.flow = flow;
             observer.on_send(now, flow, &packet.segment);
             let first = self.hops[path.0 as usize];
+            let coming = HEARD.then(|| self.coming(first, packet.segment.payload));
             if self.enter(observer, first, path.0 + 1, now, id, packet) {
                 packets.free(id);
             }
+            if let Some(coming) = coming {
+                self.tell_what_waits(now, flow, &coming, connection);
+            }
         }
+        sent
     }
 
     /// A packet arrives at the sending end of a link, and passes on through FIFO links as far as its fate is known. `place` is
     /// that of the next hop. Whether the packet is no longer where it is.
     #[inline(always)]
-    fn enter<O: Observer>(
+    pub(super) fn enter<O: Observer>(
         &mut self,
         observer: &mut O,
         index: u32,
@@ -381,7 +392,9 @@ impl Network {
     /// A packet arrives at a link that is no FIFO link.
     #[inline(never)]
     fn enter_link<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, packet: &Packet) {
-        let LinkSlot { body, meter, .. } = &mut self.links[index as usize];
+        let LinkSlot {
+            body, meter, host, ..
+        } = &mut self.links[index as usize];
         let Body::Link(link) = body else { return };
         if link.queue().asks_ingress() {
             link.set_ingress(ingress(&self.hops, packet.buf.0));
@@ -392,6 +405,7 @@ impl Network {
             meter,
             observer,
             notices: &mut self.notices,
+            host: *host,
         };
         link.on_packet(now, *packet, &self.flows, &mut tap);
         self.after_link(index);
@@ -406,7 +420,9 @@ impl Network {
         index: u32,
         now: Instant,
     ) -> Option<(u32, u32)> {
-        let LinkSlot { body, meter, .. } = &mut self.links[index as usize];
+        let LinkSlot {
+            body, meter, host, ..
+        } = &mut self.links[index as usize];
         let Body::Link(link) = body else { return None };
         let mut tap = Tap {
             index,
@@ -414,6 +430,7 @@ impl Network {
             meter,
             observer,
             notices: &mut self.notices,
+            host: *host,
         };
         let packet = link.poll_delivery(now, &self.flows, &mut tap);
         // The event that came is over.

@@ -2,7 +2,7 @@
 //!
 //! Their datagrams are real. The packets of the simulator carry no payload, so a datagram waits in [`Datagrams`] under a number
 //! that its packet carries, until the packet arrives or is lost. [`pair`] holds the two ends of a connection, [`session`] their
-//! handshake, [`controller`] their congestion controls.
+//! handshake, [`token`] what a client brings that comes back, [`controller`] their congestion controls.
 //!
 //! **Determinism.** What quinn takes from outside is given to it here: the time of every call (the one [`std::time::Instant`] that is
 //! read is the zero of a connection's clock, and only differences count), the seed of each endpoint, connection identifiers of
@@ -13,7 +13,7 @@
 //! **Source.** RFC 9000, 9001, 9002 as quinn-proto 0.11.19 implements them, with its defaults unless the scenario says
 //! otherwise: pacing at 1.25 windows per round-trip time, an acknowledgment for every second packet, up to ten datagrams a call,
 //! datagrams of 1200 bytes until discovery has found more, 100 streams.
-//! **Deviations.** No migration, no Retry, no address tokens; each connection has endpoints of its own.
+//! **Deviations.** No migration, no Retry, no NEW_TOKEN frames; each connection has endpoints of its own.
 
 use bytes::BytesMut;
 use fleetfoot_core::time::Instant;
@@ -22,6 +22,7 @@ use std::time::{Duration as Span, Instant as Moment};
 mod controller;
 mod pair;
 mod session;
+mod token;
 
 pub(crate) use pair::{Heard, Pair, Prepared};
 

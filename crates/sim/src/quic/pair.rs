@@ -1,8 +1,9 @@
 //! The two ends of a QUIC connection, and what applications do with them.
 
 use super::session::{Agreement, Seeded, fill};
+use super::token;
 use super::{Clock, controller};
-use crate::spec::{QuicHandshake, QuicTransport};
+use crate::spec::{QuicTransport, TlsHandshake};
 use bytes::{Bytes, BytesMut};
 use fleetfoot_core::packet::Ecn;
 use fleetfoot_core::rng::Rng;
@@ -11,7 +12,7 @@ use quinn_proto::coding::Codec;
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator,
     ConnectionStats, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, MtuDiscoveryConfig,
-    NoneTokenStore, ServerConfig, StreamEvent, StreamId, TimeSource, TransportConfig, VarInt,
+    ServerConfig, StreamEvent, StreamId, TimeSource, TransportConfig, VarInt,
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -25,6 +26,8 @@ pub(crate) struct Prepared {
     ecn: bool,
     /// UDP payload that either end takes at most.
     largest: u16,
+    /// Clients have a token of an earlier connection.
+    token: bool,
 }
 
 impl Prepared {
@@ -36,6 +39,7 @@ impl Prepared {
         transport
             .congestion_controller_factory(controller::factory(spec, clock, seed))
             .stream_receive_window(window)
+            .send_window(SEND_WINDOW.max(STREAM_WINDOWS * spec.stream_window.get()))
             .max_concurrent_bidi_streams(STREAMS.into())
             .max_concurrent_uni_streams(STREAMS.into());
         let mut discovery = MtuDiscoveryConfig::default();
@@ -49,8 +53,8 @@ impl Prepared {
             transport.ack_frequency_config(Some(asked));
         }
         let agreement = Agreement {
-            resumed: spec.handshake != QuicHandshake::Full,
-            remembered: (spec.handshake == QuicHandshake::ZeroRtt).then(|| remembered(window)),
+            resumed: spec.handshake != TlsHandshake::Full,
+            remembered: (spec.handshake == TlsHandshake::ZeroRtt).then(|| remembered(window)),
             certificate_chain: spec.certificate_chain.get() as usize,
         };
         Prepared {
@@ -59,6 +63,7 @@ impl Prepared {
             clock,
             ecn: spec.ecn,
             largest: spec.largest_datagram.max(USUAL),
+            token: spec.token,
         }
     }
 }
@@ -129,6 +134,7 @@ struct End {
 impl Pair {
     /// A connection that the end `client` opens now. `rng` seeds whatever is random in it.
     pub(crate) fn connect(now: Instant, prepared: &Prepared, client: usize, rng: &mut Rng) -> Pair {
+        let mut token_key = Seeded(0);
         let mut end = |side: usize| {
             let server = side != client;
             let mut seed = [0; 32];
@@ -141,11 +147,12 @@ impl Pair {
                 .cid_generator(move || Box::new(Identifiers(Rng::from_seed(identifiers))))
                 .rng_seed(Some(seed));
             let server = server.then(|| {
-                let key = Seeded(rng.next_u64());
+                token_key = Seeded(rng.next_u64());
                 let agreement = Arc::clone(&prepared.agreement);
-                let mut config = ServerConfig::new(agreement, Arc::new(key));
+                let mut config = ServerConfig::new(agreement, Arc::new(token_key));
                 config
                     .transport_config(Arc::clone(&prepared.transport))
+                    .validation_token_config(token::accepted())
                     .time_source(Arc::new(NoTime));
                 Arc::new(config)
             });
@@ -164,9 +171,11 @@ impl Pair {
         };
         let mut config = ClientConfig::new(Arc::clone(&prepared.agreement) as Arc<_>);
         let first = Mutex::new(Rng::from_seed(rng.next_u64()));
+        let address = pair.ends[client].address.ip();
+        let token = prepared.token.then(|| token::of(address, token_key, rng));
         config
             .transport_config(Arc::clone(&prepared.transport))
-            .token_store(Arc::new(NoneTokenStore))
+            .token_store(Arc::new(token::Store::new(token)))
             .initial_dst_cid_provider(Arc::new(move || {
                 let mut bytes = [0; 20];
                 if let Ok(mut rng) = first.lock() {
@@ -404,6 +413,13 @@ static FILLER: [u8; 1 << 16] = [0; 1 << 16];
 /// Streams of either kind that an end may have open at a time (quinn's default).
 const STREAMS: u32 = 100;
 
+/// Windows of streams that a connection may fill with what is not acknowledged yet (quinn's default).
+const STREAM_WINDOWS: u64 = 8;
+
+/// Bytes that are not acknowledged, of all streams of a connection, at most, unless streams have larger windows (quinn's
+/// default).
+const SEND_WINDOW: u64 = 10_000_000;
+
 /// Datagrams that leave in one call, as quinn hands them to a socket that splits them.
 const TOGETHER: usize = 10;
 
@@ -419,8 +435,8 @@ mod tests {
 
     /// What both ends of a connection send, one after the other without delay, until the client has an answer of 100 kB
     /// to a request and has closed.
-    fn conversation(seed: u64) -> Vec<Vec<u8>> {
-        let prepared = Prepared::new(&QuicTransport::default(), 1);
+    fn conversation(seed: u64, transport: &QuicTransport) -> Vec<Vec<u8>> {
+        let prepared = Prepared::new(transport, 1);
         let mut now = Instant::from_millis(5);
         let mut pair = Pair::connect(now, &prepared, 1, &mut Rng::from_seed(seed));
         let (mut sent, mut left) = (Vec::new(), 100_000);
@@ -464,10 +480,17 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_datagrams() {
-        let sent = conversation(7);
-        assert!(sent.len() > 80 && sent[0].len() == 1_200, "{}", sent.len());
-        assert!(sent == conversation(7));
-        assert!(sent != conversation(8));
+        let back = QuicTransport {
+            handshake: TlsHandshake::ZeroRtt,
+            token: true,
+            ..QuicTransport::default()
+        };
+        for transport in [QuicTransport::default(), back] {
+            let sent = conversation(7, &transport);
+            assert!(sent.len() > 80 && sent[0].len() == 1_200, "{}", sent.len());
+            assert!(sent == conversation(7, &transport));
+            assert!(sent != conversation(8, &transport));
+        }
     }
 
     #[test]

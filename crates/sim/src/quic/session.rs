@@ -6,13 +6,15 @@
 //! cipher at full cost for nothing, since nobody listens. What the network sees of TLS is what is kept: who speaks when, at
 //! which encryption level, in messages of which sizes. What is inside is filler, so the same seed gives the same bytes.
 //!
-//! **Source.** RFC 9001 (messages in CRYPTO frames, key changes, 16-byte tags); RFC 8446 4 for the sizes of messages: X25519 key
-//! shares (32 bytes), one TLS_AES_128_GCM_SHA256 suite, an Ed25519 signature (64 bytes; one by ECDSA would vary in length),
-//! Finished of 32 bytes, ALPN `h3`, two session tickets after the handshake as rustls sends them.
+//! **Source.** RFC 9001 (messages in CRYPTO frames, key changes, 16-byte tags); the sizes of messages are those of [`crate::tls`].
 //! **Deviations.** No key update and no client certificates. A certificate chain has the length that the scenario says, and is
 //! not compressed. A packet's tag says which key it was made with and its number, and covers nothing else: links discard
 //! damaged packets before they arrive. Headers are not masked.
 
+use crate::tls::{
+    CERTIFICATE_LISTS, CERTIFICATE_VERIFY, CLIENT_HELLO, ENCRYPTED_EXTENSIONS, FINISHED, HEADER,
+    NEW_SESSION_TICKET, PRE_SHARED_KEY, SERVER_HELLO, SERVER_PSK, TAG, TICKETS,
+};
 use bytes::BytesMut;
 use fleetfoot_core::rng::Rng;
 use quinn_proto::crypto::{
@@ -103,7 +105,7 @@ impl Session {
             } else {
                 0
             };
-            let hello = session.message(Message::ClientHello, CLIENT_HELLO + ticket);
+            let hello = session.message(Message::ClientHello, CLIENT_HELLO + PARAMETERS_HEAD + ticket);
             session.outgoing.push((hello, None));
         }
         session
@@ -151,7 +153,10 @@ impl Session {
             };
             let hello = self.message(Message::ServerHello, SERVER_HELLO + psk);
             self.outgoing.push((hello, Some(Level::Handshake)));
-            let mut flight = self.message(Message::EncryptedExtensions, ENCRYPTED_EXTENSIONS);
+            let mut flight = self.message(
+                Message::EncryptedExtensions,
+                ENCRYPTED_EXTENSIONS + PARAMETERS_HEAD,
+            );
             if let Some(bytes) = certificates {
                 flight.extend(self.message(Message::Certificate, CERTIFICATE_LISTS + bytes));
                 flight.extend(self.message(Message::CertificateVerify, CERTIFICATE_VERIFY));
@@ -169,7 +174,7 @@ impl Session {
                 self.outgoing.push((finished, Some(Level::Data)));
             } else {
                 let ticket = self.message(Message::NewSessionTicket, NEW_SESSION_TICKET);
-                self.outgoing.push((ticket.repeat(2), None));
+                self.outgoing.push((ticket.repeat(TICKETS), None));
             }
         }
     }
@@ -340,7 +345,7 @@ impl HeaderKey for Plain {
     }
 }
 
-/// Makes reset tokens, and the tokens that nobody asks for, from a seed.
+/// Makes reset tokens, and seals and opens address tokens, from a seed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seeded(pub(super) u64);
 
@@ -368,13 +373,16 @@ impl HandshakeTokenKey for Seeded {
 
 impl AeadKey for Seeded {
     fn seal(&self, data: &mut Vec<u8>, _additional_data: &[u8]) -> Result<(), CryptoError> {
-        data.extend([0; TAG]);
+        let mut tag = [0; TAG];
+        self.sign(data, &mut tag);
+        data.extend(tag);
         Ok(())
     }
 
     fn open<'a>(&self, data: &'a mut [u8], _additional_data: &[u8]) -> Result<&'a mut [u8], CryptoError> {
-        let end = data.len().checked_sub(TAG).ok_or(CryptoError)?;
-        Ok(&mut data[..end])
+        let (sealed, tag) = data.split_last_chunk_mut::<TAG>().ok_or(CryptoError)?;
+        self.verify(sealed, tag)?;
+        Ok(sealed)
     }
 }
 
@@ -406,38 +414,8 @@ enum Message {
     Finished = 20,
 }
 
-/// Type and length.
-const HEADER: usize = 4;
-
-/// Version, random, suites, and the extensions for names, groups, key shares, signatures, versions and ALPN.
-const CLIENT_HELLO: usize = 180;
-
-/// The extensions `pre_shared_key` with a ticket of 32 bytes and its binder, `psk_key_exchange_modes` and `early_data`.
-const PRE_SHARED_KEY: usize = 95;
-
-/// Version, random, suite, the selected version and a key share.
-const SERVER_HELLO: usize = 86;
-
-/// The extension `pre_shared_key` of a server.
-const SERVER_PSK: usize = 6;
-
-/// ALPN, and the head of the extension for transport parameters.
-const ENCRYPTED_EXTENSIONS: usize = 15;
-
-/// Lengths in a Certificate message, and no extensions of two certificates.
-const CERTIFICATE_LISTS: usize = 14;
-
-/// Algorithm, length and an Ed25519 signature.
-const CERTIFICATE_VERIFY: usize = 68;
-
-/// A hash of SHA-256.
-const FINISHED: usize = 32;
-
-/// Lifetime, age, nonce, a ticket of 32 bytes and the extension `early_data`.
-const NEW_SESSION_TICKET: usize = 61;
-
-/// Tag of AES-128-GCM.
-const TAG: usize = 16;
+/// The head of the extension for transport parameters.
+const PARAMETERS_HEAD: usize = 4;
 
 #[cfg(test)]
 mod tests {

@@ -19,6 +19,8 @@ pub struct Facts {
     pub long_lived: bool,
     /// A flow that did not complete is censored: it was expected to complete.
     pub completes: bool,
+    /// Of a flow that completed it is noted when its last byte was acknowledged.
+    pub notes_acked: bool,
     /// Each flow is a connection of its own that carries one transfer.
     pub flow_is_connection: bool,
     /// Users ask again only after they were answered, so who is served sooner asks for more.
@@ -115,6 +117,7 @@ pub(super) const TCP: Facts = Facts {
     greedy: false,
     long_lived: false,
     completes: true,
+    notes_acked: true,
     flow_is_connection: false,
     closed_loop: false,
     reacts: false,

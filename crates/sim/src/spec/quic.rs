@@ -31,6 +31,9 @@ pub struct QuicWeb {
     pub request: Bytes,
     /// Time between the end of a page and the start of the next (s).
     pub think: Distribution,
+    /// Time the server needs for each answer (s). Part of the identity only where there is any.
+    #[serde(skip_serializing_if = "super::traffic::takes_no_time")]
+    pub server_time: Distribution,
     /// The transport.
     pub transport: QuicTransport,
 }
@@ -45,7 +48,11 @@ pub struct QuicTransport {
     /// Packets carry ECT(0), and marks are answered.
     pub ecn: bool,
     /// What the two ends know of each other.
-    pub handshake: QuicHandshake,
+    pub handshake: TlsHandshake,
+    /// The client has a token that an earlier connection gave it, so the server may send at once what it likes (RFC 9000
+    /// 8.1.3). Part of the identity only where it is there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub token: bool,
     /// Bytes of the certificate chain that the server sends in a full handshake.
     pub certificate_chain: Bytes,
     /// UDP payload of a datagram at most, which path MTU discovery searches from 1200 bytes on.
@@ -113,10 +120,10 @@ words! {
     }
 
     /// What client and server know of each other when a connection begins.
-    pub enum QuicHandshake {
-        /// Nothing: the server sends its certificates. One round trip.
+    pub enum TlsHandshake {
+        /// Nothing: the server sends its certificates. One round trip, over TCP after the one that opens the connection.
         Full = "full",
-        /// A session ticket: no certificates. One round trip.
+        /// A session ticket: no certificates. One round trip likewise.
         Resumed = "resumed",
         /// A session ticket, and the client sends its first data with it (0-RTT).
         ZeroRtt = "0-rtt",
@@ -144,7 +151,8 @@ impl Default for QuicTransport {
             controller: QuicController::QuinnCubic,
             initial_window: Bytes(12_000),
             ecn: true,
-            handshake: QuicHandshake::Full,
+            handshake: TlsHandshake::Full,
+            token: false,
             certificate_chain: Bytes(2_500),
             largest_datagram: 1_452,
             ack_every: None,

@@ -46,7 +46,7 @@ kinds! {
     /// Transfers that arrive whether or not earlier ones are done.
     Transfer = Facts { name: "transfer", latency_sensitive: true, flow_is_connection: true, has_members: false, ..TCP };
     /// Transfers of all senders at the same moment.
-    Incast = Facts { name: "incast", latency_sensitive: true, flow_is_connection: true, ..TCP };
+    Incast = Facts { name: "incast", latency_sensitive: true, flow_is_connection: true, closed_loop: true, ..TCP };
     /// Users who think between transfers.
     ClosedLoop = Facts {
         name: "closed-loop",
@@ -75,7 +75,7 @@ kinds! {
         ..TCP
     };
     /// Users who load pages.
-    Web = Facts { name: "web", latency_sensitive: true, closed_loop: true, reacts: true, ..TCP };
+    Web = Facts { name: "web", latency_sensitive: true, notes_acked: false, closed_loop: true, reacts: true, ..TCP };
     /// Video players that fetch segments into a buffer: nobody waits for a segment as long as there is another to play.
     Streaming = Facts {
         name: "streaming",
@@ -84,9 +84,10 @@ kinds! {
         measures: &[
             Measure { name: "startup_delay_s", doc: "From the start of a player within the measured time to its first picture." },
             Measure { name: "stalls", doc: "How often a player ran out of segments; a stall counts that reaches into the measured time." },
-            Measure { name: "stalled_share", doc: "Of the measured time since its first picture, the share in which a player stood still." },
+            Measure { name: "stalled_share", doc: "Of the measured time since its first picture, the share in which a player stood still; 1 if it showed none before the end." },
             Measure { name: "idle_share", doc: "Of the measured time since its start, the share in which a player had nothing to ask for." },
             Measure { name: "window_after_pause", doc: "The congestion window with which a server answers after a pause, over that when the request came." },
+            Measure { name: "without_picture", doc: "1 for a player that showed no picture before the end of the measured time, else 0." },
         ],
         ..TCP
     };
@@ -133,6 +134,7 @@ kinds! {
     Replay = Facts {
         name: "replay",
         latency_sensitive: true,
+        notes_acked: false,
         relayable: false,
         reacts: true,
         has_members: false,
@@ -155,6 +157,7 @@ kinds! {
         transport: Transport::Quic,
         relayable: false,
         latency_sensitive: true,
+        notes_acked: false,
         closed_loop: true,
         reacts: true,
         ..TCP
@@ -220,6 +223,9 @@ pub enum Traffic {
         response: Distribution,
         /// Think time (s).
         think: Distribution,
+        /// Time the server needs for an answer (s). Part of the identity only where there is any.
+        #[serde(skip_serializing_if = "takes_no_time")]
+        server_time: Distribution,
         /// Exchanges per connection; `None`: until `stop`.
         exchanges: Option<u32>,
     },
@@ -528,7 +534,8 @@ pub struct Tfrc {
     pub config: fleetfoot_core::tfrc::Config,
 }
 
-/// Pages: a document on one connection, then its objects over several, one at a time on each.
+/// Pages: a document on one connection, then its objects over several, one at a time on each, or all of them as streams of the
+/// first.
 #[derive(Clone, Debug, Serialize)]
 pub struct Web {
     /// Users.
@@ -541,10 +548,21 @@ pub struct Web {
     pub object: Distribution,
     /// Bytes of each request, towards the data sender.
     pub request: Bytes,
-    /// Connections of a page, at most.
+    /// Connections of a page, at most; with `multiplex` one.
     pub connections: u32,
+    /// Everything goes over one connection, objects all at once (HTTP/2).
+    #[serde(skip_serializing_if = "std::ops::Not::not")] // names of stored runs stay
+    pub multiplex: bool,
     /// Time between the end of a page and the start of the next (s).
     pub think: Distribution,
+    /// Time the server needs for each answer (s). Part of the identity only where there is any.
+    #[serde(skip_serializing_if = "takes_no_time")]
+    pub server_time: Distribution,
+}
+
+/// Whether servers answer at once.
+pub(super) fn takes_no_time(server_time: &Distribution) -> bool {
+    *server_time == Distribution::Constant(0.0)
 }
 
 /// One listed transfer.

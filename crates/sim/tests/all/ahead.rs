@@ -77,6 +77,7 @@ fn dumbbell(seed: u64) -> Spec {
                 framing: 0,
                 processing: Duration::ZERO,
                 overlap: false,
+                host: from >= 2,
             });
         }
     };
@@ -155,12 +156,15 @@ fn dumbbell(seed: u64) -> Spec {
             spread: PairPolicy::RoundRobin,
             start: Duration::from_millis(rng.below(300)),
             start_spacing: Duration::from_millis(rng.below(50)),
+            spaced_by_host: false,
             stop: (rng.below(3) == 0).then(|| Duration::from_millis(700 + rng.below(1_500))),
             sender: Arc::clone(&config),
             receiver: config,
             interface: Interface::default(),
             relay: None,
+            tls: None,
             most_requests: None,
+            draws: None,
         });
     }
     spec

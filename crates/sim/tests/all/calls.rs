@@ -4,10 +4,13 @@ use crate::line;
 
 use crate::line::{always, group, in_turn, network, one, outcome, times};
 use fleetfoot_core::rng::{Distribution, Probability};
+use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::output::{Datagrams, RunOutput};
-use fleetfoot_sim::spec::{Dns, Loss, NodeId, PairPolicy, Spec, Traffic, Video, Web};
+use fleetfoot_sim::spec::{
+    Dns, Loss, NodeId, PairPolicy, Raw, RawMark, RawPorts, RawSource, Spec, Traffic, Video, Web,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -178,8 +181,98 @@ fn lost_datagrams_of_constant_streams_are_counted() {
     let mut spec = one(100, line::datagrams(1, 1_000, Duration::from_millis(10)));
     spec.links[0].impairments.loss = Loss::Script(Arc::new([2, 5]));
     let datagrams = &outcome(&spec).groups[0].datagrams;
-    // The last of ten is on its way when the run ends.
-    assert_eq!((datagrams.arrived, datagrams.lost), (7, 2));
+    // The run waits for the last of ten, which is on its way when no more are sent.
+    assert_eq!((datagrams.arrived, datagrams.lost), (8, 2));
+}
+
+/// A group of one sender, each of whose packets is doubled before it comes to the line, which loses these.
+fn doubled(duration_ms: u64, traffic: Traffic, lost: &[u32]) -> Spec {
+    let mut spec = network(2, duration_ms);
+    spec.groups.push(group(2, traffic));
+    spec.groups[0].pairs.truncate(1);
+    spec.links[2].impairments.duplicate = Probability::from_f64(1.0);
+    spec.links[0].impairments.loss = Loss::Script(Arc::from(lost));
+    spec
+}
+
+#[test]
+fn a_datagram_of_a_constant_stream_is_lost_with_its_last_copy_and_arrives_once() {
+    // Packets 0 and 1 of the line are the first datagram, 2 and 3 the second.
+    let stream = line::datagrams(1, 1_000, Duration::from_millis(10));
+    let output = outcome(&doubled(100, stream, &[0, 3, 4, 5]));
+    let group = &output.groups[0];
+    // The first comes as its second copy, the third not at all; the last of ten comes when no more are sent, too late for the goodput.
+    assert_eq!(group.datagrams, Datagrams { arrived: 9, lost: 1 });
+    assert_eq!(group.goodput_bytes, Bytes(8 * 972));
+    assert_eq!(group.flows[0].received, Bytes(9 * 972));
+    let latencies = group.delivery_latency.iter();
+    let latencies: Vec<u64> = latencies.map(|latency| (latency * 1e6).round() as u64).collect();
+    assert_eq!(latencies[..3], [12_000, 11_000, 11_000]);
+    assert_eq!(latencies.len(), 9);
+}
+
+#[test]
+fn a_ping_is_over_when_no_copy_of_it_is_left() {
+    let ping = Traffic::Ping {
+        interval: always(0.05),
+        packet: Bytes(84),
+    };
+    // Of the first request a copy is lost, of the second both; of the two answers to the third the first is lost.
+    let mut spec = doubled(160, ping, &[0, 2, 3]);
+    spec.links[1].impairments.loss = Loss::Script(Arc::new([1]));
+    let output = outcome(&spec);
+    let rtt = 2 * 10_084;
+    let expected = [
+        (0, Some(rtt + 84)),
+        (50_000, None),
+        (100_000, Some(rtt + 84)),
+        (150_000, Some(rtt)),
+    ];
+    let expected = expected.map(|(start, took)| {
+        (
+            start,
+            took.map(|took| start + took),
+            took.map(|took| start + took),
+        )
+    });
+    assert_eq!(times(&output, 0), expected);
+    assert_eq!(
+        output.groups[0].goodput_bytes,
+        Bytes(2 * 56),
+        "the fourth request comes after the run"
+    );
+}
+
+#[test]
+fn copies_are_no_goodput() {
+    let trains = Traffic::Raw(Box::new(Raw {
+        interarrival: always(0.1),
+        count: None,
+        members: 3,
+        interval: Duration::ZERO,
+        packet: Bytes(500),
+        mark: RawMark::Regular,
+        layout: Layout::A,
+        length: 2,
+        id: None,
+        last: false,
+        source: RawSource::Own,
+        ports: RawPorts::New,
+    }));
+    let trains = one(400, trains);
+    for spec in [call(video()), lookups(dns()), trains] {
+        let goodput = |duplicate: f64| {
+            let mut spec = spec.clone();
+            spec.links[0].impairments.duplicate = Probability::from_f64(duplicate);
+            let output = outcome(&spec);
+            let group = &output.groups[0];
+            let received: u64 = group.flows.iter().map(|flow| flow.received.0).sum();
+            (group.goodput_bytes, received)
+        };
+        assert!(goodput(0.0).0 > Bytes::ZERO);
+        assert_eq!(goodput(0.0), goodput(1.0));
+        assert_eq!(goodput(0.0), goodput(0.4));
+    }
 }
 
 /// A look-up each second: requests of 100 bytes with headers, answers of 200.
@@ -301,6 +394,7 @@ fn closed_loops() -> Vec<Traffic> {
             request: always(300.0),
             response: size.clone(),
             think: think.clone(),
+            server_time: always(0.0),
             exchanges: None,
         },
         Traffic::Web(Box::new(Web {
@@ -310,7 +404,9 @@ fn closed_loops() -> Vec<Traffic> {
             object: size,
             request: Bytes(300),
             connections: 2,
+            multiplex: false,
             think,
+            server_time: always(0.0),
         })),
     ]
 }
@@ -353,6 +449,42 @@ fn users_make_no_more_requests_than_they_are_given() {
         none.groups[0].most_requests = Some([0, 3].into());
         assert_eq!(outcome(&none).groups[0].requests, [0, 3]);
     }
+}
+
+#[test]
+fn there_are_no_more_rounds_of_incast_than_are_given() {
+    let mut spec = one(
+        2_000,
+        Traffic::Incast {
+            size: in_turn(&[1_000.0, 30_000.0, 5_000.0]),
+            count: 2,
+            rounds: 1_000,
+            pause: Distribution::Exponential { mean: 0.02 },
+        },
+    );
+    let free = outcome(&spec);
+    let made = free.groups[0].requests.clone();
+    assert_eq!(made.len(), 1, "whoever asks for rounds is one user");
+    // Two transfers make a round; the last may have begun just before the end.
+    assert_eq!(made[0] as usize, free.groups[0].flows.len() / 2);
+    assert!(made[0] > 10, "{made:?}");
+    for link in &mut spec.links {
+        link.delay = Duration::from_millis(2);
+    }
+    assert!(
+        outcome(&spec).groups[0].requests[0] > made[0],
+        "rounds are sooner over"
+    );
+    spec.groups[0].most_requests = Some(made.clone().into());
+    let equal = outcome(&spec);
+    assert_eq!(equal.groups[0].requests, made);
+    let sizes = |output: &RunOutput| -> Vec<u64> {
+        let flows = output.groups[0].flows.iter();
+        flows.map(|flow| flow.bytes.0).collect()
+    };
+    assert_eq!(sizes(&equal), sizes(&free));
+    spec.groups[0].most_requests = Some([0].into());
+    assert_eq!(outcome(&spec).groups[0].requests, [0]);
 }
 
 #[test]

@@ -66,12 +66,15 @@ pub(crate) fn random_spec(seed: u64) -> Spec {
             spread: [PairPolicy::RoundRobin, PairPolicy::Random, PairPolicy::Each][rng.below(3) as usize],
             start: Duration::from_millis(rng.below(3) * 100),
             start_spacing: Duration::from_millis(rng.below(2) * 10),
+            spaced_by_host: false,
             stop: (rng.below(3) == 0).then(|| Duration::from_millis(1500)),
             sender: Arc::clone(&config),
             receiver: config,
             interface: Interface::default(),
             relay: None,
+            tls: None,
             most_requests: None,
+            draws: None,
         });
     }
     spec
@@ -136,6 +139,7 @@ fn duplex(spec: &mut Spec, rng: &mut Rng, from: u32, to: u32, rate: u64, delay: 
             framing: 0,
             processing: Duration::ZERO,
             overlap: false,
+            host: from >= 3,
         });
     }
 }
@@ -171,6 +175,11 @@ fn random_traffic(rng: &mut Rng, index: usize) -> Traffic {
             request: Distribution::Constant(300.0),
             response: size,
             think,
+            server_time: if rng.below(2) == 0 {
+                Distribution::Constant(0.0)
+            } else {
+                Distribution::Exponential { mean: 0.02 }
+            },
             exchanges: (rng.below(2) == 0).then_some(5),
         },
         5 => Traffic::OnOff {

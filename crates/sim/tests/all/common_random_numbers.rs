@@ -64,6 +64,7 @@ fn scenario() -> Spec {
                 request: size(),
                 response: size(),
                 think: time(0.5),
+                server_time: always(0.0),
                 exchanges: None,
             },
         ),

@@ -71,6 +71,7 @@ fn rest_changes_nothing() {
             request: Distribution::Constant(300.0),
             response: bytes,
             think: pause,
+            server_time: Distribution::Constant(0.0),
             exchanges: Some(12),
         };
         spec.groups.push(exchanges);

@@ -314,6 +314,7 @@ fn a_request_on_the_syn_is_answered_before_the_handshake_is_over() {
         request: always(300.0),
         response: always(14_600.0),
         think: always(0.02),
+        server_time: always(0.0),
         exchanges: Some(1),
     };
     let mut spec = one(1_000, exchange);
@@ -391,6 +392,7 @@ fn no_packet_is_lost_between_connection_and_line() {
                 request: always(300.0),
                 response: always(40_000.0),
                 think: always(0.02),
+                server_time: always(0.0),
                 exchanges: None,
             },
             Traffic::Bulk { count: 2 },

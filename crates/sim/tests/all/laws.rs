@@ -45,6 +45,7 @@ fn path(config: Config, rate: Rate, loss: Loss, duration: Duration, seed: u64) -
         framing: 0,
         processing: Duration::ZERO,
         overlap: false,
+        host: false,
     };
     let config = Arc::new(config);
     Spec {
@@ -62,12 +63,15 @@ fn path(config: Config, rate: Rate, loss: Loss, duration: Duration, seed: u64) -
             spread: PairPolicy::RoundRobin,
             start: Duration::ZERO,
             start_spacing: Duration::ZERO,
+            spaced_by_host: false,
             stop: None,
             sender: config.clone(),
             receiver: config,
             interface: Interface::default(),
             relay: None,
+            tls: None,
             most_requests: None,
+            draws: None,
         }],
         duration,
         warmup: Duration::ZERO,

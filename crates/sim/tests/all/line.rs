@@ -54,6 +54,7 @@ pub(crate) fn link(name: &str, forward: bool, from: u32, to: u32) -> LinkSpec {
         framing: 0,
         processing: Duration::ZERO,
         overlap: false,
+        host: false,
     }
 }
 
@@ -120,12 +121,15 @@ pub(crate) fn group(senders: u32, traffic: Traffic) -> GroupSpec {
         spread: PairPolicy::RoundRobin,
         start: Duration::ZERO,
         start_spacing: Duration::ZERO,
+        spaced_by_host: false,
         stop: None,
         sender: Arc::clone(&config),
         receiver: config,
         interface: Interface::default(),
         relay: None,
+        tls: None,
         most_requests: None,
+        draws: None,
     }
 }
 

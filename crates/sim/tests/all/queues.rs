@@ -277,6 +277,7 @@ fn prague_paces_its_first_window_whoever_opened() {
                 request: always(300.0),
                 response: always(60_000.0),
                 think: always(1.0),
+                server_time: always(0.0),
                 exchanges: Some(1),
             },
         ),

@@ -9,7 +9,7 @@ use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
-    LinkRate, Quic, QuicController, QuicHandshake, QuicTransport, QuicWeb, Spec, Traffic, Web,
+    LinkRate, Quic, QuicController, QuicTransport, QuicWeb, Spec, TlsHandshake, Traffic, Web,
 };
 
 fn transfers(sizes: &[f64], transport: QuicTransport) -> Traffic {
@@ -29,6 +29,7 @@ fn pages(transport: QuicTransport) -> QuicWeb {
         object: Distribution::LogNormal { mu: 9.0, sigma: 1.5 },
         request: Bytes(300),
         think: always(1.0),
+        server_time: always(0.0),
         transport,
     }
 }
@@ -69,11 +70,11 @@ fn a_transfer_takes_the_round_trips_of_its_handshake_and_its_window() {
         (9_000.0, usual.clone(), 150.0),
         (19_000.0, usual.clone(), 250.0),
         // Data goes with the first packet; what exceeds the window follows with the first acknowledgments.
-        (5_000.0, with(QuicHandshake::ZeroRtt, 2_500), 50.0),
-        (5_000.0, with(QuicHandshake::Resumed, 2_500), 150.0),
+        (5_000.0, with(TlsHandshake::ZeroRtt, 2_500), 50.0),
+        (5_000.0, with(TlsHandshake::Resumed, 2_500), 150.0),
         // The server may send 3600 bytes to 1200 of the client: 5000 bytes of certificates take two round trips.
-        (9_000.0, with(QuicHandshake::Full, 5_000), 250.0),
-        (9_000.0, with(QuicHandshake::Resumed, 5_000), 150.0),
+        (9_000.0, with(TlsHandshake::Full, 5_000), 250.0),
+        (9_000.0, with(TlsHandshake::Resumed, 5_000), 150.0),
     ] {
         let output = outcome(&long(transfers(&[size], transport.clone())));
         let took = times_ms(&output)[0];
@@ -104,6 +105,96 @@ fn a_long_transfer_takes_the_serialisation_of_its_packets() {
         "{took} ms, at least {least}"
     );
     assert_eq!(output.groups[0].goodput_bytes, Bytes(2_000_000));
+}
+
+#[test]
+fn a_client_that_comes_back_with_a_token_gets_whole_answers_at_once() {
+    // RFC 9000 8.1.3: who brings a token of an earlier connection has a validated address, and the limit of three times
+    // what it sent (8.1) does not hold the answer back. The document arrives with the first flight of the server if it
+    // fits the window of 12000 bytes; a round trip is 100 ms.
+    let with = |handshake, token| QuicTransport {
+        handshake,
+        token,
+        largest_datagram: 1_200,
+        ..QuicTransport::default()
+    };
+    let page = |bytes, transport| {
+        Traffic::QuicWeb(Box::new(QuicWeb {
+            document: always(bytes),
+            objects: 0,
+            ..pages(transport)
+        }))
+    };
+
+    for (handshake, token, expected) in [
+        (TlsHandshake::Resumed, true, [200.0, 200.0, 200.0, 300.0]),
+        (TlsHandshake::ZeroRtt, true, [100.0, 100.0, 100.0, 200.0]),
+        // At a new address, three times the first datagram come in the first flight: 3600 bytes.
+        (TlsHandshake::ZeroRtt, false, [100.0, 200.0, 200.0, 300.0]),
+        (TlsHandshake::Full, false, [200.0, 200.0, 200.0, 300.0]),
+    ] {
+        for (bytes, expected) in [2e3, 5e3, 9e3, 19e3].into_iter().zip(expected) {
+            let mut spec = long(page(bytes, with(handshake, token)));
+            spec.duration = Duration::from_millis(1_900);
+            let took = times_ms(&outcome(&spec))[0];
+            assert!(
+                (expected..expected + 1.0).contains(&took),
+                "{bytes} bytes, {handshake:?}, token {token}: {took} ms"
+            );
+        }
+    }
+    // Certificates that exceed the limit are held back from an unknown address only.
+    for (token, expected) in [(false, 250.0), (true, 150.0)] {
+        let transport = QuicTransport {
+            certificate_chain: Bytes(5_000),
+            ..with(TlsHandshake::Full, token)
+        };
+        let took = times_ms(&outcome(&long(transfers(&[9_000.0], transport))))[0];
+        assert!(
+            (expected..expected + 1.0).contains(&took),
+            "token {token}: {took} ms"
+        );
+    }
+}
+
+#[test]
+fn a_server_may_need_time_for_the_parts_of_a_page() {
+    // The document, then all objects at once: twice 100 ms. An answer that comes at once carries an acknowledgment, some bytes
+    // of a microsecond for 125.
+    let page = |objects, server_time| {
+        let traffic = QuicWeb {
+            document: always(2_000.0),
+            objects,
+            object: always(500.0),
+            server_time: always(server_time),
+            ..pages(QuicTransport::default())
+        };
+        times_ms(&outcome(&long(Traffic::QuicWeb(Box::new(traffic)))))[0]
+    };
+    for (objects, waits) in [(0, 1.0), (10, 2.0)] {
+        let more = page(objects, 0.1) - page(objects, 0.0);
+        assert!((more - waits * 100.0).abs() < 0.01, "{objects}: {more}");
+    }
+}
+
+#[test]
+fn a_large_stream_window_is_not_held_back_by_the_sender() {
+    // 1 Gbit/s and 200 ms: 25 MB are a round trip's. With 16 MB on the way at most a transfer of 100 MB takes longer than
+    // with 128 MB, which exceed it.
+    let time = |megabytes: u64| {
+        let transport = QuicTransport {
+            stream_window: Bytes(megabytes * 1_000_000),
+            initial_window: Bytes(30_000_000),
+            ..QuicTransport::default()
+        };
+        let mut spec = long(transfers(&[100e6], transport));
+        for link in &mut spec.links {
+            link.delay = Duration::from_millis(100);
+        }
+        times_ms(&outcome(&spec))[0]
+    };
+    let times = [16, 128].map(time);
+    assert!(times[1] < 0.8 * times[0], "{times:?}");
 }
 
 #[test]
@@ -153,7 +244,9 @@ fn every_queue_carries_pages_over_tcp_and_over_quic() {
             object,
             request,
             connections: 6,
+            multiplex: false,
             think,
+            server_time: always(0.0),
         }));
         let over_quic = Traffic::QuicWeb(Box::new(pages(QuicTransport::default())));
         let mut bytes = [over_tcp, over_quic].map(|traffic| {
@@ -179,6 +272,54 @@ fn every_queue_carries_pages_over_tcp_and_over_quic() {
         bytes.iter_mut().for_each(|bytes| bytes.truncate(pages));
         assert_eq!(bytes[0], bytes[1], "{}", entry.name);
     }
+}
+
+#[test]
+fn a_group_that_draws_as_another_has_its_sizes() {
+    let QuicWeb {
+        document,
+        object,
+        think,
+        ..
+    } = pages(QuicTransport::default());
+    let over_tcp = Traffic::Web(Box::new(Web {
+        count: 1,
+        document,
+        objects: 3,
+        object,
+        request: Bytes(300),
+        connections: 6,
+        multiplex: false,
+        think,
+        server_time: always(0.0),
+    }));
+    let over_quic = Traffic::QuicWeb(Box::new(QuicWeb {
+        objects: 3,
+        ..pages(QuicTransport::default())
+    }));
+    // Bytes of the pages, in their order.
+    let bytes = |draws: Option<&str>| {
+        let mut spec = one(20_000, over_tcp.clone());
+        let mut second = one(20_000, over_quic.clone()).groups.remove(0);
+        second.name = String::from("second");
+        second.draws = draws.map(Into::into);
+        spec.groups.push(second);
+        let output = outcome(&spec);
+        let bytes = [0, 1].map(|group: usize| {
+            let flows = &output.groups[group].flows;
+            flows
+                .iter()
+                .map(|flow| flow.bytes.get())
+                .take(10)
+                .collect::<Vec<u64>>()
+        });
+        assert!(bytes.iter().all(|bytes| bytes.len() == 10));
+        bytes
+    };
+    let [tcp, quic] = bytes(Some("group"));
+    assert_eq!(tcp, quic);
+    let [tcp, quic] = bytes(None);
+    assert_ne!(tcp, quic);
 }
 
 #[test]
@@ -273,7 +414,7 @@ fn the_same_seed_gives_the_same_bytes() {
     for controller in QuicController::ALL {
         let transport = QuicTransport {
             controller: *controller,
-            handshake: QuicHandshake::ALL[*controller as usize % 3],
+            handshake: TlsHandshake::ALL[*controller as usize % 3],
             ..QuicTransport::default()
         };
         let mut spec = network(1, 10_000);

@@ -19,7 +19,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 /// Nodes: the sender, the receiver, the relay. Links 0 and 1 are those between sender and relay, 2 and 3 those beyond.
-fn two_lines(duration_ms: u64, traffic: Traffic, config: Config, buffer: u64) -> Spec {
+pub(crate) fn two_lines(duration_ms: u64, traffic: Traffic, config: Config, buffer: u64) -> Spec {
     let mut spec = network(1, duration_ms);
     spec.nodes.push(NodeSpec {
         name: "relay".to_owned(),
@@ -301,6 +301,12 @@ fn a_receiver_that_cannot_be_reached_is_a_reset_for_the_sender() {
 
 #[test]
 fn questions_go_one_way_and_answers_the_other() {
+    for server_time in [0.0, 0.02] {
+        questions_and_answers(server_time);
+    }
+}
+
+fn questions_and_answers(server_time: f64) {
     let traffic = Traffic::RequestResponse {
         count: 3,
         request: always(300.0),
@@ -309,6 +315,7 @@ fn questions_go_one_way_and_answers_the_other() {
             max: 50_000.0,
         },
         think: always(0.05),
+        server_time: always(server_time),
         exchanges: Some(10),
     };
     let mut spec = two_lines(10_000, traffic, config(), 40_000);

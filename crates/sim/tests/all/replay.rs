@@ -6,10 +6,10 @@
 use crate::common::random_spec;
 use crate::line::{one, outcome, times};
 use fleetfoot_core::rng::Rng;
-use fleetfoot_core::time::Duration;
+use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::output::RunOutput;
-use fleetfoot_sim::spec::{NodeId, PairPolicy, Recorded, Replay, Spec, Traffic, Unit};
+use fleetfoot_sim::spec::{Loss, NodeId, PairPolicy, Recorded, Replay, Spec, Traffic, Unit};
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
 
@@ -256,4 +256,103 @@ fn a_seed_moves_starts_by_less_than_the_jitter() {
     assert!(late.iter().all(|&late| late < 5_000), "{late:?}");
     let mean = late.iter().sum::<u64>() / 50;
     assert!((1_500..3_500).contains(&mean), "{mean}");
+}
+
+/// Twenty connections 1 ms apart, each with bytes and a delay of its own, up to 1 s later: none waits for one that was recorded before it.
+#[test]
+fn no_start_waits_for_a_connection_that_was_recorded_earlier() {
+    let connections: Vec<Recorded> = (0..20)
+        .map(|number| Recorded {
+            delay: Duration::from_micros(100 * number),
+            ..recorded(1_000 * number, false, &[(1, 0, 100 + number)])
+        })
+        .collect();
+    let mut traffic = replay(connections);
+    if let Traffic::Replay(replay) = &mut traffic {
+        replay.start_jitter = Duration::from_secs(1);
+    }
+    let mut spec = one(2_000, traffic);
+    spec.drain = Duration::from_secs(1);
+    let flows = outcome(&spec).groups.swap_remove(0).flows;
+    let mut numbers: Vec<u64> = Vec::new();
+    for flow in &flows {
+        let number = flow.bytes.get() - 100;
+        // Its own start, drawn with its place in the recording, and its own delay.
+        let mut random = Rng::for_element(spec.seed, "group", &format!("start {number}"));
+        let start = Duration::from_millis(number) + Duration::from_secs_f64(random.uniform());
+        assert_eq!(flow.start, Instant::ZERO + start, "connection {number}");
+        let took = flow.completed.map(|end| end.since(flow.start).as_nanos() / 1_000);
+        let alone = 2 * 52 + 140 + number + 3 * (10_000 + 100 * number);
+        assert!(
+            took.is_some_and(|took| (alone..alone + 1_000).contains(&took)),
+            "connection {number}: {took:?} us, alone {alone}"
+        );
+        numbers.push(number);
+    }
+    assert!(!numbers.is_sorted(), "the starts change places");
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..20).collect::<Vec<_>>());
+}
+
+/// Three exchanges of 960 bytes and 1,460, 100,000 apart, as in `exchanges_take_what_network_and_transport_take`: asked for at 0, 169,604 and
+/// 309,104, over at 69,604, 209,104 and 348,604.
+#[test]
+fn exchanges_that_begin_in_the_measured_time_count_whenever_their_connection_opened() {
+    let ask = [(1, 100_000, 960), (0, 7_000, 1_460)];
+    let list = [(1, 0, 960), ask[1], ask[0], ask[1], ask[0], ask[1]];
+    let measured = |warmup_ms: u64| {
+        let mut spec = one(1_000, replay(vec![recorded(0, false, &list)]));
+        spec.warmup = Duration::from_millis(warmup_ms);
+        let output = outcome(&spec);
+        for flow in &output.groups[0].flows {
+            assert_eq!((flow.bytes, flow.received), (Bytes(2_420), Bytes(2_420)));
+            assert_eq!(flow.stats().bytes_sent, 2_420, "warm-up {warmup_ms} ms");
+        }
+        (
+            times(&output, 0),
+            micros(&output.groups[0].delivery_latency),
+            micros(&output.groups[0].connections),
+        )
+    };
+    let flows = [
+        (7_000, Some(69_604), None),
+        (176_604, Some(209_104), None),
+        (316_104, Some(348_604), None),
+    ];
+    let first = [46_104, 16_500];
+    let others = [16_000, 16_500];
+    assert_eq!(
+        measured(0),
+        (flows.to_vec(), [first, others, others].concat(), vec![348_604])
+    );
+    assert_eq!(
+        measured(100),
+        (flows[1..].to_vec(), [others, others].concat(), vec![])
+    );
+    // The second asks in the warm-up. What answers it in the measured time is no exchange of its own.
+    assert_eq!(measured(180), (flows[2..].to_vec(), others.to_vec(), vec![]));
+}
+
+#[test]
+fn what_an_exchange_of_the_warm_up_took_is_of_no_other() {
+    // The first answer is lost and comes again after a timeout; 3 s later the next exchange.
+    let list = [
+        (1, 0, 960),
+        (0, 7_000, 1_460),
+        (1, 3_000_000, 960),
+        (0, 7_000, 1_460),
+    ];
+    let retransmits = |warmup_ms: u64| -> Vec<(u64, u32)> {
+        let mut spec = one(10_000, replay(vec![recorded(0, false, &list)]));
+        spec.links[0].impairments.loss = Loss::Script([0].into());
+        spec.links[0].impairments.loss_data_only = true;
+        spec.warmup = Duration::from_millis(warmup_ms);
+        let output = outcome(&spec);
+        let flows = output.groups[0].flows.iter();
+        flows
+            .map(|flow| (flow.stats().bytes_sent, flow.stats().retransmits))
+            .collect()
+    };
+    assert_eq!(retransmits(0), [(2_420 + 1_460, 1), (2_420, 0)]);
+    assert_eq!(retransmits(2_000), [(2_420, 0)]);
 }

@@ -57,6 +57,27 @@ fn a_player_stalls_when_segments_take_longer_than_they_last() {
     assert!(measures[4].is_empty(), "it never pauses");
 }
 
+/// A player that wants three segments before its first picture, and whose third is there at 111,364, after the end: it stood still for all
+/// of its time. One millisecond after that, its picture stood still for none of it.
+#[test]
+fn a_player_without_a_picture_stood_still_for_all_of_its_time() {
+    let measured = |ms| {
+        outcome(&one(ms, player(80, 1_000, 5_000, 3_000))).groups[0]
+            .measures
+            .clone()
+    };
+    let never = measured(111);
+    assert_eq!(
+        (&never[1], &never[2], &never[5]),
+        (&vec![0.0], &vec![1.0], &vec![1.0])
+    );
+    let shown = measured(113);
+    assert_eq!(
+        (&shown[1], &shown[2], &shown[5]),
+        (&vec![0.0], &vec![0.0], &vec![0.0])
+    );
+}
+
 /// The players above, measured from some time on: what lies before it does not count, and neither does a start-up delay that
 /// began before. The stall of 380 that begins at 60,484 + 22 x 20,380 = 508,844 reaches 224 into the time from 509,000 on, 24
 /// more follow. What the other player asked for at 2,080,944 reaches the server at 2,091,084 and keeps the player busy until
@@ -81,4 +102,8 @@ fn after_a_warm_up_stalls_and_pauses_count_and_start_up_does_not() {
         "{measures:?}"
     );
     assert_eq!(measures[4].len(), 3);
+    // Two segments of the film are measured, and their senders count what they took, not what the five before them did.
+    let flows = outcome(&pauses).groups.swap_remove(0).flows;
+    let sent: Vec<u64> = flows.iter().map(|flow| flow.stats().bytes_sent).collect();
+    assert_eq!(sent, [10_000, 10_000]);
 }

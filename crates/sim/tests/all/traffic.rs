@@ -8,11 +8,12 @@
 
 use crate::line::{always, config, datagrams, group, in_turn, network, one, outcome, times, us};
 use fleetfoot_core::rng::{Probability, Rng};
-use fleetfoot_core::tcp::{Config, InitialWindow};
+use fleetfoot_core::tcp::{Config, DelayedAck, InitialWindow};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::observe::{AppEvent, Observer};
-use fleetfoot_sim::spec::{FlowLine, Loss, NodeId, PairPolicy, Traffic, Web};
+use fleetfoot_sim::output::FlowRecord;
+use fleetfoot_sim::spec::{FlowLine, Loss, NodeId, PairPolicy, Spec, Traffic, Web};
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -185,7 +186,7 @@ fn a_flow_that_the_drain_does_not_finish_is_censored() {
 }
 
 /// A page that is one document of 1 MB, asked for with 100 bytes at 0.
-fn page(duration_ms: u64) -> fleetfoot_sim::spec::Spec {
+fn page(duration_ms: u64) -> Spec {
     let mut spec = one(
         duration_ms,
         Traffic::Web(Box::new(Web {
@@ -195,7 +196,9 @@ fn page(duration_ms: u64) -> fleetfoot_sim::spec::Spec {
             object: always(1.0),
             request: Bytes(100),
             connections: 1,
+            multiplex: false,
             think: always(0.0),
+            server_time: always(0.0),
         })),
     );
     spec.groups[0].sender = Arc::new(Config {
@@ -340,6 +343,7 @@ fn a_request_goes_to_the_data_sender_and_the_response_comes_back() {
             request: always(500.0),
             response: always(3_000.0),
             think: always(0.02),
+            server_time: always(0.0),
             exchanges: Some(2),
         },
     );
@@ -380,6 +384,93 @@ fn a_request_goes_to_the_data_sender_and_the_response_comes_back() {
     assert_eq!(output.links[0].data_packets, 6);
 }
 
+#[test]
+fn a_server_may_need_time_for_an_answer() {
+    // As above, with 100 ms from each request to its answer: the request's ACK does not wait for it, 10,040 back.
+    let spec = |server_time: f64| {
+        one(
+            2_000,
+            Traffic::RequestResponse {
+                count: 1,
+                request: always(500.0),
+                response: always(3_000.0),
+                think: always(0.02),
+                server_time: always(server_time),
+                exchanges: Some(2),
+            },
+        )
+    };
+    let (soon, output) = (outcome(&spec(0.0)), outcome(&spec(0.1)));
+    let first = BEFORE + 540 + 100_000 + 3_120 + 10_000;
+    let second_start = first + 20_000;
+    let second = 10_540 + 100_000 + 13_120;
+    assert_eq!(
+        times(&output, 0),
+        [
+            (0, Some(first), Some(first + ACK)),
+            (
+                second_start,
+                Some(second_start + second),
+                Some(second_start + second + ACK)
+            ),
+        ]
+    );
+    // Both are on their way as long as ever; each request has an ACK of its own. The FIN, which answers that of the client,
+    // went with the last data of the answer.
+    const FIN: u64 = 1;
+    assert_eq!(latencies_us(&output), latencies_us(&soon));
+    assert_eq!(output.links[0].data_packets, soon.links[0].data_packets);
+    assert_eq!(output.links[0].packets, soon.links[0].packets + 2 + FIN);
+
+    // With a timer of 40 ms the request's ACK comes then. An answer sooner than that carries it.
+    for (server_time, acks) in [(0.03, 0), (0.05, 2)] {
+        let delayed = |server_time| {
+            let mut spec = spec(server_time);
+            spec.groups[0].sender = Arc::new(Config {
+                delayed_ack: DelayedAck::Standard {
+                    timeout: Duration::from_millis(40),
+                },
+                ..config()
+            });
+            outcome(&spec)
+        };
+        let (soon, output) = (delayed(0.0), delayed(server_time));
+        assert_eq!(
+            output.links[0].packets,
+            soon.links[0].packets + acks + FIN,
+            "{server_time}"
+        );
+    }
+}
+
+#[test]
+fn the_objects_of_a_page_wait_for_a_server_that_needs_time() {
+    // Ten objects on one connection, one after the other, after the document; over three connections the document and
+    // four rounds of objects wait, and their packets meet others than before.
+    let page = |connections, server_time| {
+        let traffic = Traffic::Web(Box::new(Web {
+            count: 1,
+            document: always(1_000.0),
+            objects: 10,
+            object: always(1_000.0),
+            request: Bytes(100),
+            connections,
+            multiplex: false,
+            think: always(0.5),
+            server_time: always(server_time),
+        }));
+        let output = outcome(&one(5_000, traffic));
+        let (begun, done, _) = times(&output, 0)[0];
+        done.expect("complete") - begun
+    };
+    assert_eq!(page(1, 0.1), page(1, 0.0) + 11 * 100_000);
+    let (soon, later) = (page(3, 0.0), page(3, 0.1));
+    assert!(
+        (500_000 - 5_000..500_000 + 5_000).contains(&(later - soon)),
+        "{soon} {later}"
+    );
+}
+
 fn latencies_us(output: &fleetfoot_sim::output::RunOutput) -> Vec<u64> {
     let latencies = output.groups[0].delivery_latency.iter();
     latencies.map(|seconds| (seconds * 1e6).round() as u64).collect()
@@ -410,9 +501,54 @@ fn bursts_begin_on_time_on_one_connection() {
     assert_eq!(output.groups[0].flows[1].stats().segments_sent, 3);
 }
 
+/// Six exchanges or bursts on one connection, 120 ms and more apart. Of the first the first packet is lost: the six behind it bring it again.
+/// The measured time begins between the third and the fourth.
+#[test]
+fn what_was_sent_in_the_warm_up_is_of_no_measured_flow() {
+    let exchanges = Traffic::RequestResponse {
+        count: 1,
+        request: always(500.0),
+        response: always(10_000.0),
+        think: always(0.09),
+        server_time: always(0.0),
+        exchanges: Some(6),
+    };
+    let bursts = Traffic::OnOff {
+        count: 1,
+        burst: always(10_000.0),
+        interval: always(0.15),
+    };
+    for (traffic, warmup_ms) in [(exchanges, 340), (bursts, 400)] {
+        let mut spec = one(2_000, traffic);
+        spec.groups[0].stop = Some(Duration::from_millis(890));
+        spec.links[0].impairments.loss = Loss::Script([0].into());
+        spec.links[0].impairments.loss_data_only = true;
+        let all = sent(&outcome(&spec));
+        let others = (Bytes(10_000), Bytes(10_000), 7, 0);
+        assert_eq!(all[0], (Bytes(10_000), Bytes(11_460), 8, 1));
+        assert_eq!(all[1..], [others; 5]);
+        spec.warmup = Duration::from_millis(warmup_ms);
+        assert_eq!(sent(&outcome(&spec)), [others; 3]);
+    }
+}
+
+/// Of each flow: bytes that arrived and bytes, segments and retransmissions that its sender counted.
+fn sent(output: &fleetfoot_sim::output::RunOutput) -> Vec<(Bytes, Bytes, u64, u32)> {
+    let flows = output.groups[0].flows.iter().map(|flow| {
+        let stats = flow.stats();
+        (
+            flow.received,
+            Bytes(stats.bytes_sent),
+            stats.segments_sent,
+            stats.retransmits,
+        )
+    });
+    flows.collect()
+}
+
 #[test]
 fn datagrams_leave_at_exact_times_and_know_no_feedback() {
-    // 1000 bytes every 10,000: ten before 100,000. Each takes 1000 + 10,000, so the one of 90,000 arrives too late.
+    // 1000 bytes every 10,000: ten before 100,000. Each takes 1000 + 10,000, so the one of 90,000 arrives too late for the goodput.
     let output = outcome(&one(100, datagrams(1, 1_000, Duration::from_millis(10))));
     let flow = &output.groups[0].flows[0];
     assert_eq!((flow.start, flow.completed), (us(0), None));
@@ -421,9 +557,9 @@ fn datagrams_leave_at_exact_times_and_know_no_feedback() {
         (10, Bytes(10 * 972)),
         "28 bytes are headers"
     );
-    assert_eq!((flow.received, flow.bytes), (Bytes(9 * 972), Bytes(9 * 972)));
+    assert_eq!((flow.received, flow.bytes), (Bytes(10 * 972), Bytes(10 * 972)));
     assert_eq!(output.groups[0].goodput_bytes, Bytes(9 * 972));
-    assert_eq!(latencies_us(&output), [11_000; 9]);
+    assert_eq!(latencies_us(&output), [11_000; 10]);
     assert_eq!(output.links[1].packets, 0);
 
     // 500 bytes at 3 Mbit/s: every 1333 1/3 us. The 300th leaves at 398,666, the next would at 400,000 exactly.
@@ -436,6 +572,30 @@ fn datagrams_leave_at_exact_times_and_know_no_feedback() {
         },
     );
     assert_eq!(outcome(&spec).groups[0].flows[0].stats().segments_sent, 300);
+}
+
+/// Who waits for a ping that was lost waits for the next one of the same process, wherever that goes.
+#[test]
+fn pings_of_a_process_are_one_stream_whichever_pairs_they_go_to() {
+    let ping = Traffic::Ping {
+        interval: always(0.05),
+        packet: Bytes(84),
+    };
+    let mut spec = network(3, 280);
+    spec.groups.push(group(3, ping));
+    spec.warmup = Duration::from_millis(60);
+    let streams = |spec: &Spec| {
+        let group = &outcome(spec).groups[0];
+        let flows = group.flows.iter().zip(&group.stream_of_flow);
+        flows
+            .map(|(flow, stream)| (flow.pair, *stream))
+            .collect::<Vec<_>>()
+    };
+    // At 100, 150, 200 and 250 ms; those of 0 and 50 ms belong to the warm-up.
+    assert_eq!(streams(&spec), [(2, 0), (0, 0), (1, 0), (2, 0)]);
+    spec.groups[0].spread = PairPolicy::Each;
+    spec.groups[0].stop = Some(Duration::from_millis(160));
+    assert_eq!(streams(&spec), [(0, 0), (1, 1), (2, 2), (0, 0), (1, 1), (2, 2)]);
 }
 
 #[test]
@@ -536,6 +696,61 @@ fn a_host_that_opens_one_connection_of_a_round_after_the_other_has_no_syn_that_w
     assert_eq!(times(&output, 0), expected);
     let smallest: Vec<_> = output.groups[0].flows.iter().map(|flow| flow.min_rtt).collect();
     assert!(smallest.windows(2).all(|pair| pair[0] == pair[1]), "{smallest:?}");
+}
+
+/// Transfers of 1,000 bytes 200 us apart on each host: which pair, and when.
+#[test]
+fn every_host_spaces_its_own_transfers_of_a_round() {
+    let begun = |pairs: &[(u32, u32)], spread: PairPolicy, count: u32| {
+        let mut spec = network(3, 1_000);
+        let mut answers = group(
+            3,
+            Traffic::Incast {
+                size: always(1_000.0),
+                count,
+                rounds: 2,
+                pause: always(0.01),
+            },
+        );
+        answers.pairs = pairs
+            .iter()
+            .map(|&(from, to)| (NodeId(from), NodeId(to)))
+            .collect();
+        answers.spread = spread;
+        answers.start_spacing = Duration::from_micros(200);
+        answers.spaced_by_host = true;
+        spec.groups.push(answers);
+        let flows = outcome(&spec).groups.swap_remove(0).flows;
+        let half = flows.len() / 2;
+        let of_round = |round: &[FlowRecord]| -> Vec<(u64, u32)> {
+            let begun = round.iter().map(|flow| flow.start.since(round[0].start));
+            let begun = begun.map(|at| at.as_nanos() / 1_000);
+            begun.zip(round.iter().map(|flow| flow.pair)).collect()
+        };
+        [of_round(&flows[..half]), of_round(&flows[half..])]
+    };
+    // Three hosts, seven transfers: the first host has three of the first round, the second host of the next, which goes on with it.
+    let own = [(0, 3), (1, 3), (2, 3)];
+    assert_eq!(
+        begun(&own, PairPolicy::RoundRobin, 7),
+        [
+            vec![(0, 0), (0, 1), (0, 2), (200, 0), (200, 1), (200, 2), (400, 0)],
+            vec![(0, 0), (0, 1), (0, 2), (200, 0), (200, 1), (200, 2), (400, 1)],
+        ]
+    );
+    // On every pair two: as by pair, since each has a host of its own.
+    let two = vec![(0, 0), (0, 1), (0, 2), (200, 0), (200, 1), (200, 2)];
+    assert_eq!(begun(&own, PairPolicy::Each, 2), [two.clone(), two]);
+    // The first host sends on two pairs.
+    let shared = [(0, 3), (0, 1), (2, 3)];
+    let once = vec![(0, 0), (0, 2), (200, 1)];
+    for (spread, count) in [(PairPolicy::RoundRobin, 3), (PairPolicy::Each, 1)] {
+        assert_eq!(
+            begun(&shared, spread, count),
+            [once.clone(), once.clone()],
+            "{spread:?}"
+        );
+    }
 }
 
 #[test]
@@ -671,7 +886,7 @@ impl Observer for Slots {
     }
 }
 
-fn slots(spec: &fleetfoot_sim::spec::Spec) -> (Slots, fleetfoot_sim::output::RunOutput) {
+fn slots(spec: &Spec) -> (Slots, fleetfoot_sim::output::RunOutput) {
     let mut slots = Slots::default();
     let output =
         run(spec, Mode::Fast, &mut slots, |_| ControlFlow::Continue(())).expect("a runnable scenario");
@@ -705,6 +920,12 @@ fn a_peer_that_is_left_alone_gives_its_slot_back() {
 #[test]
 fn exchanges_go_on_after_their_connection_died() {
     // All but the first data packet of each connection from the server are lost: its second exchange never completes.
+    for server_time in [0.0, 0.05] {
+        connections_die(server_time);
+    }
+}
+
+fn connections_die(server_time: f64) {
     let mut spec = one(
         30_000,
         Traffic::RequestResponse {
@@ -712,6 +933,7 @@ fn exchanges_go_on_after_their_connection_died() {
             request: always(100.0),
             response: always(100.0),
             think: always(0.1),
+            server_time: always(server_time),
             exchanges: Some(5),
         },
     );

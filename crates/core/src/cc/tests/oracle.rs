@@ -74,6 +74,7 @@ struct Original {
     round: Option<(f64, f64)>, // begin of the round and last ACK of the train
     samples: Vec<f64>,
     over: bool,
+    paced: bool,
 }
 
 impl Base {
@@ -95,7 +96,7 @@ impl Base {
                 css_rounds: 0,
             }),
             hystart: (config.hystart == HyStart::HyStart || cubic && config.hystart == HyStart::Linux)
-                .then(Original::new),
+                .then(|| Original::new(config.paced)),
         }
     }
 
@@ -162,8 +163,8 @@ impl Base {
 
     fn restart(&mut self) {
         self.credit = 0.0;
-        if self.hystart.is_some() {
-            self.hystart = Some(Original::new());
+        if let Some(detector) = &self.hystart {
+            self.hystart = Some(Original::new(detector.paced));
         }
     }
 }
@@ -198,12 +199,13 @@ impl Plus {
 }
 
 impl Original {
-    fn new() -> Original {
+    fn new(paced: bool) -> Original {
         Original {
             delay_min: f64::INFINITY,
             round: None,
             samples: Vec::new(),
             over: false,
+            paced,
         }
     }
 
@@ -223,7 +225,8 @@ impl Original {
         let mut found = false;
         if now - last <= 2.0 {
             self.round = Some((begin, now));
-            found = now - begin > (self.delay_min + ack_delay) / 2.0;
+            let threshold = self.delay_min + ack_delay; // hystart_update: halved if sk_pacing_status is SK_PACING_NONE
+            found = now - begin > if self.paced { threshold } else { threshold / 2.0 };
         }
         self.samples.push(rtt);
         if self.samples.len() > 8 {

@@ -5,6 +5,12 @@ use crate::link::serialiser::LONGEST_NS;
 use crate::time::{Duration, Instant};
 
 impl FifoLink {
+    /// When the last admitted packet will have been sent.
+    #[inline(always)]
+    pub fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
     /// Reads what the next packet will need, so that it comes from memory while others are worked on. The number means nothing.
     #[inline(always)]
     pub fn look_at(&self) -> u64 {

@@ -371,17 +371,27 @@ fn cake_refuses_a_table_that_is_not_in_eights() {
     );
 }
 
-/// Bytes that a queue with the default limit holds of packets of the MTU.
-fn holds(bandwidth: Option<u64>, interval_ms: u64, mtu: u32) -> u64 {
+/// Bytes that a queue with the default limit holds of packets of the MTU, on a link of `rate` or with a shaper to it.
+fn holds(rate: u64, interval_ms: u64, mtu: u32) -> u64 {
+    let [plain, shaped] = [false, true].map(|shapes| holds_with(rate, shapes, interval_ms, mtu));
+    assert_eq!(plain, shaped, "{rate} bit/s, {interval_ms} ms, {mtu} B");
+    plain
+}
+
+fn holds_with(rate: u64, shapes: bool, interval_ms: u64, mtu: u32) -> u64 {
     let mut values = Values::defaults(Cake::PARAMETERS);
-    if let Some(rate) = bandwidth {
+    if shapes {
         values.set("bandwidth", Value::Rate(Rate(rate))).expect("a rate");
     }
     values
         .set("interval", Value::Duration(Duration::from_millis(interval_ms)))
         .expect("a time");
-    let queue = Cake::new(&values, &LinkContext { mtu, ..LINK });
-    let mut bench = Bench::new(queue, flows(1), Limit::Unlimited);
+    let link = LinkContext {
+        mtu,
+        rate: if shapes { LINK.rate } else { Rate(rate) },
+        ..LINK
+    };
+    let mut bench = Bench::new(Cake::new(&values, &link), flows(1), Limit::Unlimited);
     let mut number = 0;
     while bench.log.is_empty() {
         bench.enqueue(Instant::ZERO, packet(0, number, mtu, 0));
@@ -393,18 +403,47 @@ fn holds(bandwidth: Option<u64>, interval_ms: u64, mtu: u32) -> u64 {
 /// Worked out by hand from Linux's cake_reconfigure: of the memory 1500 of 2304 bytes are those of the packet.
 #[test]
 fn the_default_limit_of_cake_is_that_of_linux() {
-    // 10240 x 1514 B of memory without a rate; 10,093,333 B are 6728 packets of 1500 B.
-    assert_eq!(holds(None, 100, 1500), 6728 * 1500);
+    // 500 MB of four intervals are above 10240 x 1514 B of memory; 10,093,333 B are 6728 packets of 1500 B.
+    assert_eq!(holds(10_000_000_000, 100, 1500), 6728 * 1500);
     // 10240 x 9014 B; 60,093,333 B are 6677 packets of 9000 B.
-    assert_eq!(holds(None, 100, 9000), 6677 * 9000);
+    assert_eq!(holds(10_000_000_000, 100, 9000), 6677 * 9000);
     // 4 x 1.25 MB/s x 100 ms are 500 kB, so 4 MiB: 2,730,666 B are 1820 packets.
-    assert_eq!(holds(Some(10_000_000), 100, 1500), 1820 * 1500);
+    assert_eq!(holds(10_000_000, 100, 1500), 1820 * 1500);
     // 4 x 25 MB/s x 100 ms are 10 MB: 6,510,416 B are 4340 packets.
-    assert_eq!(holds(Some(200_000_000), 100, 1500), 4340 * 1500);
+    assert_eq!(holds(200_000_000, 100, 1500), 4340 * 1500);
     // The interval counts: 5 MB for 50 ms, 3,255,208 B or 2170 packets.
-    assert_eq!(holds(Some(200_000_000), 50, 1500), 2170 * 1500);
-    // 500 MB are above what 10240 packets may take.
-    assert_eq!(holds(Some(10_000_000_000), 100, 1500), 6728 * 1500);
+    assert_eq!(holds(200_000_000, 50, 1500), 2170 * 1500);
+}
+
+/// At 10 Mbit/s a turn is 10^7 / 8 / 4096 = 305 B: a flow of packets of 300 B sends one or two while one of 1500 B saves for five turns. A shaper to the
+/// rate of the link changes when packets leave, and not in which order.
+#[test]
+fn cake_serves_as_a_shaper_to_the_rate_of_the_link_does() {
+    let order = |shapes: bool| -> Vec<u32> {
+        let mut bench = cake(
+            |values| {
+                if shapes {
+                    values.set("bandwidth", Value::Rate(LINK.rate)).expect("a rate");
+                }
+            },
+            between(&[(0, 9), (1, 8)]),
+        );
+        for number in 0..60 {
+            let large = number % 6 == 0;
+            let (flow, len) = if large { (0, 1500) } else { (1, 300) };
+            bench.enqueue(Instant::ZERO, packet(flow, number, len, 0));
+        }
+        // 2 ms for each, so that the shaper holds none back.
+        let times = (0..60).map(|slot| Instant::from_millis(2 * slot));
+        let order: Vec<u32> = times.filter_map(|now| Some(bench.dequeue(now)?.flow.0)).collect();
+        assert!(order.len() > 50, "{order:?}");
+        order
+    };
+    let plain = order(false);
+    assert_eq!(plain, order(true));
+    // Worked by hand: in five turns of 305 B the large one gets 1525 B and sends one packet, the small one five.
+    let large = plain[..24].iter().filter(|&&flow| flow == 0).count();
+    assert!((4..=5).contains(&large), "{plain:?}");
 }
 
 /// cake_enqueue and cake_dequeue of Linux for the lists of queues, without COBALT's state: each flow has a queue of its own.
@@ -507,6 +546,7 @@ proptest! {
             |values| {
                 values.set("isolation", Value::Choice(word)).expect("a choice");
                 values.set("target", Value::Duration(Duration::from_secs(10))).expect("a time");
+                values.set("quantum", Value::Bytes(Bytes(1500))).expect("an amount");
             },
             between(&hosts),
         );

@@ -299,6 +299,24 @@ fn dualpi2_marks_all_l_packets_above_the_step_and_none_below() {
     }
 }
 
+/// The line carries 150 bytes more with each packet: two of 1500 take 2 x 1650 x 8 bits at 10 Mbit/s, 2640 us.
+#[test]
+fn the_step_of_dualpi2_counts_the_framing_of_the_line() {
+    let framed = LinkContext { framing: 150, ..LINK };
+    for (wait_us, marked) in [(2639, false), (2641, true)] {
+        let queue = DualPi2::new(&Values::defaults(DualPi2::PARAMETERS), &framed);
+        let mut bench = Bench::new(queue, flows(2), Limit::Unlimited);
+        for number in 0..3 {
+            bench.enqueue(Instant::ZERO, packet(1, number, 1500, Ecn::Ect1 as u8));
+        }
+        let now = Instant::from_micros(wait_us);
+        // recur() wants a sum above 1, so the first goes free.
+        assert!(bench.dequeue(now).is_some());
+        let second = bench.dequeue(now).expect("two wait");
+        assert_eq!(second.segment.ecn() == Ecn::Ce, marked, "{wait_us} us");
+    }
+}
+
 #[test]
 fn dualpi2_keeps_a_tenth_for_c_whatever_l_offers() {
     let mut bench = dualpi2(|values| {

@@ -10,7 +10,8 @@
 //! Where the RFC leaves it open, Linux 6.18 to 7.0 (`include/net/tcp_ecn.h`, `tcp_input.c`, `tcp_output.c`).
 //! **Decisions.** All segments after the handshake are ECN-capable, pure acknowledgments and retransmissions included, as in Linux
 //! and draft-ietf-tcpm-generalized-ecn. Any change of the codepoint on data is acknowledged at once, not only one to CE. The option
-//! has order 1. It is sent only to a peer that was seen to send it (RFC 9768 3.2.3.2.3 would have it sent anyway).
+//! has order 1 (kind 174), the only one that Linux writes (`tcp_options_write`), so bytes of ECT(0) are its third field and do not fit beside
+//! timestamps and two SACK blocks. It is sent only to a peer that was seen to send it (RFC 9768 3.2.3.2.3 would have it sent anyway).
 //! **Deviations.** The option never shortens a segment: full data segments go without, and so do retransmissions. Marks are reconciled with
 //! the option as the fewest packets that agree with both counters, not by the algorithm of A.2.2. Blocked options and failed
 //! attempts are not remembered for later connections; the tests of 3.2.2.3 for continuous marks and of 3.2.2.4, which the RFC leaves

@@ -32,6 +32,8 @@ pub(in crate::tcp) struct Delivery {
     pub(in crate::tcp) beyond: bool,
     /// The part of `delivered` that duplicate ACKs without SACK stood for.
     pub(in crate::tcp) counted: u64,
+    /// What this duplicate ACK without SACK stands for.
+    pub(in crate::tcp) emulated: u64,
     /// First offset of the lowest segment that gave an RTT sample by SACK; 1 if the acknowledgment itself gave it, 0 without any.
     pub(in crate::tcp) first_sacked: u64,
     /// End of the highest segment that gave one by SACK.
@@ -43,6 +45,8 @@ pub(in crate::tcp) struct Delivery {
     /// Whether what a D-SACK would report was acknowledged before, or sent again.
     pub(in crate::tcp) resent: bool,
     pub(in crate::tcp) advanced: bool,
+    /// Whether it acknowledges a record whole, not only a part of the first.
+    pub(in crate::tcp) whole: bool,
     pub(in crate::tcp) duplicate: bool,
     /// Whether it acknowledges a part of what a recovery of ns-2's agent waits for.
     pub(in crate::tcp) partial: bool,

@@ -76,6 +76,7 @@ impl Sender {
                 rack.on_delivered(now, &record, false, min, proves);
             }
         }
+        delivery.whole = QUIET || count > 0;
         if !QUIET && !self.board.marks.joined.is_empty() {
             for sent in self.board.take_joined(ack) {
                 latency += now.since(sent);
@@ -392,13 +393,27 @@ impl Sender {
         shared.config.timeout_rules == TimeoutRules::Linux && self.nxt > self.recovery.high_seq
     }
 
+    /// For how many segments duplicate ACKs may stand without SACK. RFC 5681 3.2 step 4 suggests as many as are outstanding; Linux
+    /// leaves out the first, which is missing, and what is lost (`tcp_limit_reno_sacked`).
+    fn most_duplicates(&self, shared: &Shared) -> u32 {
+        let (all, not_lost) = (self.board.segments(), self.board.segments_not_lost());
+        if shared.config.timeout_rules == TimeoutRules::Linux {
+            not_lost.min(all.saturating_sub(1))
+        } else if self.recovery.state == CaState::Loss {
+            not_lost
+        } else {
+            all
+        }
+    }
+
     /// Without SACK duplicate ACKs stand for segments that arrived (RFC 6582 3.2).
     pub(in crate::tcp) fn count_duplicates(&mut self, shared: &Shared, delivery: &mut Delivery) {
         if delivery.advanced {
             if matches!(self.recovery.state, CaState::Recovery) {
                 let gone = (delivery.acked / u64::from(shared.mss)).saturating_sub(1) as u32;
                 let gone = gone.min(self.board.marks.duplicates);
-                self.board.set_duplicates(self.board.marks.duplicates - gone);
+                let left = self.board.marks.duplicates - gone;
+                self.board.set_duplicates(left.min(self.most_duplicates(shared)));
                 delivery.counted = u64::from(gone) * u64::from(shared.mss);
             } else {
                 self.board.set_duplicates(0);
@@ -406,13 +421,13 @@ impl Sender {
         } else if delivery.duplicate && (self.recovery.state != CaState::Loss || self.stands_for_new(shared))
         {
             self.recovery.dup_acks += 1;
-            let most = if self.recovery.state == CaState::Loss {
-                self.board.segments_not_lost()
-            } else {
-                self.board.segments()
-            };
-            self.board
-                .set_duplicates((self.board.marks.duplicates + 1).min(most));
+            let before = self.board.marks.duplicates;
+            let most = self.most_duplicates(shared);
+            self.board.set_duplicates((before + 1).min(most));
+            // In Linux what stands for nothing delivers nothing (`tcp_add_reno_sack`).
+            if before < most || shared.config.timeout_rules != TimeoutRules::Linux {
+                delivery.emulated = u64::from(shared.mss);
+            }
             let (board, nxt) = (&self.board, self.nxt);
             let missing = board.ring.front().map_or(0, |record| board.weight(record.len));
             let (each, most) = (board.weight(shared.mss), board.out.saturating_sub(missing));

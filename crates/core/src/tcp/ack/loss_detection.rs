@@ -22,6 +22,8 @@ pub(super) struct Few {
     pub(super) early: Option<u32>,
     /// One SACKed segment is enough (`thin_dupack`).
     pub(super) thin: bool,
+    /// The acknowledgment reports marks: nothing is delayed.
+    pub(super) marked: bool,
 }
 
 /// A segment that is sent again although it is not known to be lost.
@@ -143,8 +145,12 @@ impl Recovery {
             && let Some(needed) = few.early
             && board.marks.sacked_segments >= needed
         {
-            if config.early_retransmit == EarlyRetransmit::Delayed {
-                let quarter = shared.rtt.srtt().unwrap_or_default().mul_div(1, 4);
+            // Linux 3.x `tcp_pause_early_retransmit`
+            if config.early_retransmit == EarlyRetransmit::Delayed
+                && !few.marked
+                && let Some(srtt) = shared.rtt.srtt()
+            {
+                let quarter = srtt.mul_div(1, 4);
                 let at = now + quarter.max(Duration::from_millis(2));
                 if at < shared.timers.rto_at() {
                     self.wait_until = at; // every acknowledgment begins the delay anew (Linux 3.x `tcp_ack`)

@@ -76,6 +76,7 @@ impl Sender {
             if self.recovery.probe_outcome(shared, ack, &delivery) {
                 self.note_loss(1, true);
                 self.enter_cwr(now, shared, CongestionKind::Loss, &delivery);
+                self.count_probe();
                 if shared.config.timeout_rules == TimeoutRules::Linux {
                     self.finish_episode(now, shared); // `tcp_process_tlp_ack`: the window falls at once
                 }
@@ -376,7 +377,10 @@ impl Sender {
             if !known && self.has_reneged(shared, delivery) {
                 self.doubt_sacks(now, shared);
             } else {
-                let progress = delivery.advanced || self.sack_sets_timer(now, shared, delivery);
+                let as_linux = shared.config.timeout_rules == TimeoutRules::Linux;
+                // RFC 6298 5.3 asks for new data, Linux for a segment of it (`tcp_clean_rtx_queue`: FLAG_DATA_ACKED).
+                let acked = delivery.advanced && (delivery.whole || !as_linux);
+                let progress = acked || self.sack_sets_timer(now, shared, delivery);
                 self.set_timer::<false, AGENT>(now, shared, progress);
             }
             if delivery.partial {

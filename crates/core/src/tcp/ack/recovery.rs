@@ -27,6 +27,12 @@ impl Sender {
         delivery: &Delivery,
         una: u64,
     ) -> u64 {
+        let marked = shared.ecn && shared.reports_marks(segment);
+        let alerts = self.recovery.state != CaState::Open
+            || delivery.duplicate
+            || delivery.sacked > 0
+            || delivery.dsack
+            || marked;
         if self.has_reneged(shared, delivery) {
             self.recovery.wait_until = Instant::FAR_FUTURE;
             self.recovery.lost_again = None;
@@ -102,7 +108,7 @@ impl Sender {
             || self.board.marks.duplicates > 0
             || self.recovery.rack.is_some()
         {
-            lost += self.detect(now, shared);
+            lost += self.detect(now, shared, marked);
         }
         match self.recovery.state {
             CaState::Open | CaState::Disorder | CaState::Cwr => {
@@ -113,7 +119,11 @@ impl Sender {
                         self.enter_recovery(now, shared, delivery);
                     }
                 } else if self.recovery.state != CaState::Cwr {
-                    let quiet = self.board.marks.sacked_segments == 0 && self.board.marks.duplicates == 0;
+                    // Linux `tcp_try_keep_open`, where `tcp_fastretrans_alert` runs: also while what was sent again is outstanding.
+                    let alerted = alerts && shared.config.timeout_rules == TimeoutRules::Linux;
+                    let quiet = self.board.marks.sacked_segments == 0
+                        && self.board.marks.duplicates == 0
+                        && !(alerted && self.board.has_resent());
                     self.recovery.state = if quiet { CaState::Open } else { CaState::Disorder };
                 }
             }
@@ -141,8 +151,8 @@ impl Sender {
             && self.board.ring.front().is_some_and(|head| head.is(SACKED))
     }
 
-    /// Judges losses by the mechanism that is on. Returns what is newly judged lost.
-    pub(super) fn detect(&mut self, now: Instant, shared: &Shared) -> u64 {
+    /// Judges losses by the mechanism that is on. Returns what is newly judged lost. `marked`: an acknowledgment that reports marks asks.
+    pub(super) fn detect(&mut self, now: Instant, shared: &Shared, marked: bool) -> u64 {
         if let Some(lost) = self.recovery.detect_by_time(now, shared, &mut self.board) {
             return lost;
         }
@@ -151,6 +161,7 @@ impl Sender {
         let few = Few {
             early: early_threshold(shared.config.early_retransmit, self.board.segments(), blocked),
             thin: self.thin_dupack_shows_loss(shared),
+            marked,
         };
         self.recovery
             .detect_by_count(now, shared, &mut self.board, self.una, few)
@@ -199,7 +210,7 @@ impl Sender {
             duplicate: delivery.duplicate && !reports,
             ..*delivery
         };
-        match self.recovery.step_frto(shared.sack, &delivery, more) {
+        match self.recovery.step_frto(shared, &delivery, more) {
             Frto::Spurious => self.undo(now, shared, delivery.rtt),
             // In Linux duplicates count as delivered, which makes room.
             Frto::Real if !shared.sack && shared.config.timeout_rules != TimeoutRules::Linux => {
@@ -290,9 +301,9 @@ impl Sender {
             shared.config.prr,
             Entry {
                 flight: self.board.out,
-                sacked_before: self.board.marks.sacked
-                    + u64::from(self.board.marks.duplicates) * u64::from(shared.mss)
-                    - delivery.sacked.min(self.board.marks.sacked),
+                sacked_before: (self.board.marks.sacked
+                    + u64::from(self.board.marks.duplicates) * u64::from(shared.mss))
+                .saturating_sub(delivery.sacked + delivery.emulated),
                 acked: delivery.acked,
                 window: window.get(),
             },
@@ -350,10 +361,8 @@ impl Sender {
 
     /// RFC 9937 6, each ACK of the episode.
     pub(super) fn reduce(&mut self, shared: &Shared, delivery: &Delivery, lost: u64) {
-        let emulated =
-            u64::from(delivery.duplicate && !shared.sack && !delivery.advanced) * u64::from(shared.mss);
         // RFC 9937 4: less what the duplicates before it were counted for.
-        let mut delivered = delivery.delivered.saturating_sub(delivery.counted) + emulated;
+        let mut delivered = delivery.delivered.saturating_sub(delivery.counted) + delivery.emulated;
         if !shared.sack && shared.config.prr == PrrVariant::Rfc9937 {
             // RFC 9937 6.2: extraneous duplicates cannot deliver more than was out.
             delivered = delivered.min(self.recovery.episode.prr.undelivered());

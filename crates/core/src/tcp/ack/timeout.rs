@@ -13,21 +13,22 @@ use crate::tcp::config::{Prr as PrrVariant, TimeoutRules};
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::error::{ConnectionError, Event};
 use crate::tcp::state::timers::Timer;
-use crate::tcp::state::types::CaState;
+use crate::tcp::state::types::{CaState, State};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
 impl Sender {
-    /// The retransmission slot fired. `Err` gives the connection up.
+    /// The retransmission slot of a connection in `state` fired. `Err` gives the connection up.
     pub(in crate::tcp) fn on_timer(
         &mut self,
         now: Instant,
         shared: &mut Shared,
+        state: State,
         kind: Timer,
     ) -> Result<(), ConnectionError> {
         self.recovery.hold = false;
         match kind {
-            Timer::Rto => return self.on_rto(now, shared),
+            Timer::Rto => return self.on_rto(now, shared, state),
             Timer::Pto if self.recovery.is_probing() => self.await_first(now, shared),
             Timer::Pto => self.request_probe(),
             Timer::Reordering | Timer::EarlyRetransmit => {
@@ -38,7 +39,7 @@ impl Sender {
                     let resent = self.recovery.resent(now, shared);
                     self.board.judge_below(highest, resent);
                 } else {
-                    let lost = self.detect(now, shared);
+                    let lost = self.detect(now, shared, false);
                     if let Some(tempo) = &mut self.tempo {
                         tempo.on_timer_loss(lost);
                     }
@@ -85,7 +86,7 @@ impl Sender {
     }
 
     /// RFC 6298 5.4 to 5.6, RFC 5681 3.1, RFC 6675 5.1.
-    fn on_rto(&mut self, now: Instant, shared: &mut Shared) -> Result<(), ConnectionError> {
+    fn on_rto(&mut self, now: Instant, shared: &mut Shared, state: State) -> Result<(), ConnectionError> {
         if self.board.out == 0 {
             return Ok(());
         }
@@ -181,7 +182,7 @@ impl Sender {
         event.in_flight = Bytes(if as_rfc { 0 } else { self.board.pipe() });
         self.cc.on_congestion(now, &event);
         self.recovery.force = true;
-        if self.backs_off_linearly(shared) {
+        if self.backs_off_linearly(shared, state) {
             shared.rtt.reset_backoff();
         } else {
             shared.rtt.back_off(&shared.config.rto);
@@ -207,6 +208,7 @@ impl Sender {
         &mut self,
         now: Instant,
         shared: &mut Shared,
+        state: State,
     ) -> Result<(), ConnectionError> {
         if self.attempts.count() == 0 || shared.timers.kind() != Some(Timer::Rto) {
             return Ok(());
@@ -224,6 +226,6 @@ impl Sender {
             return Ok(());
         }
         shared.timers.disarm();
-        self.on_timer(now, shared, Timer::Rto)
+        self.on_timer(now, shared, state, Timer::Rto)
     }
 }

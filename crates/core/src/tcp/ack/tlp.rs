@@ -39,7 +39,9 @@ impl Sender {
             }
             let episode = self.recovery.episode();
             let counted = self.board.ring[last].is(RETRANS);
+            let weight = self.board.weight(self.board.ring[last].len);
             let sent = self.resend(now, shared, last); // whether it was lost, its acknowledgment says
+            self.note_probe(weight);
             if shared.config.timeout_rules == TimeoutRules::Linux {
                 // `tcp_send_loss_probe` counts it neither as in flight nor among what an undo or PRR counts.
                 self.recovery.restore_episode(episode);

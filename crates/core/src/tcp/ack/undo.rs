@@ -22,6 +22,7 @@ use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::ack::state::{Episode, FRTO_NEW, Recovery};
+use crate::tcp::config::TimeoutRules;
 use crate::tcp::state::lazy::Lazy;
 use crate::tcp::state::types::CaState;
 
@@ -133,7 +134,8 @@ impl Recovery {
     }
 
     /// F-RTO (RFC 5682 2.1 and 3.1); `more`: new data may be sent.
-    pub(super) fn step_frto(&mut self, sack: bool, delivery: &Delivery, more: bool) -> Frto {
+    pub(super) fn step_frto(&mut self, shared: &Shared, delivery: &Delivery, more: bool) -> Frto {
+        let sack = shared.sack;
         match self.frto {
             1 if delivery.advanced => {
                 // Step 2a of 2.1: an ACK of a part of the retransmission proves nothing.
@@ -148,8 +150,9 @@ impl Recovery {
                 }
             }
             1 => {
-                if delivery.duplicate && !sack {
-                    self.frto = 0; // step 2a
+                // Step 2a. In Linux such a duplicate says nothing, with SACK or without (`tcp_process_loss`).
+                if delivery.duplicate && !sack && shared.config.timeout_rules == TimeoutRules::Rfc {
+                    self.frto = 0;
                 }
             }
             _ => {

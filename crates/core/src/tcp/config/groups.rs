@@ -13,6 +13,7 @@ use super::switch::{Switch, SwitchForm, count, joined};
 use super::{TIME, millis, secs};
 use crate::parameter::{ParameterKind, Written};
 use crate::time::Duration;
+use crate::units::Bytes;
 
 const POSITIVE_TIME: ParameterKind = ParameterKind::Duration(Duration::from_nanos(1), secs(86_400));
 
@@ -96,6 +97,15 @@ switches! {
     /// What the connection expects of the network layer.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct PathConfig at [path] {
+        /// Most bytes of a connection that may wait in queues of its own host, of which two groups for segmentation offload or a
+        /// millisecond of its rate is the usual bound (TCP Small Queues). Where a link is the host's own and the slowest of the path.
+        small_queues: Bytes [ParameterKind::Bytes(Bytes(1), Bytes::MAX)] as "small_queues" = {
+            ns2 => Bytes::MAX, "not in ns-2.35";
+            linux_3_2 => Bytes::MAX, "came with 3.6";
+            linux_2015 => Bytes(131_072), "tcp_limit_output_bytes; 256 KiB since 4.2 (c39c4c6abb89)";
+            linux => Bytes(4_194_304), "net.ipv4.tcp_limit_output_bytes";
+            rfc => Bytes::MAX, "not in the RFCs";
+        }
         /// IP version.
         ip: IpVersion = {
             ns2 => IpVersion::V4, "ns-2.35 has no such thing";

@@ -14,8 +14,14 @@ pub use groups::{PathConfig, RetryLimits, RtoConfig};
 pub use switch::{OnlyWith, Switch, SwitchForm};
 pub use table::Config;
 
+use crate::cc::CubicArithmetic;
 use crate::parameter::ParameterKind;
+use crate::tcp::ReceiveMemory;
 use crate::time::Duration;
+use crate::units::Bytes;
+
+/// Bytes of the timestamps option with its padding.
+const TIMESTAMPS: u32 = 12;
 
 /// Times up to a day.
 const TIME: ParameterKind = ParameterKind::Duration(Duration::ZERO, secs(86_400));
@@ -60,6 +66,28 @@ impl Config {
             let least = beyond.map_or(0, |bits| bits.min(13) as u8 + 1);
             self.window_scale = self.window_scale.map(|_| least);
         }
+    }
+
+    /// Whether HyStart finds that segments are paced. Linux asks since 5.6 (`hystart_update`: `sk_pacing_status`).
+    pub(in crate::tcp) fn hystart_knows_pacing(&self) -> bool {
+        self.pacing != Pacing::Off && self.cubic_arithmetic != CubicArithmetic::LinuxBefore43
+    }
+
+    /// 256ths of a receive buffer that counts memory, as Linux's does, that are window once full segments have come.
+    pub fn window_share(&self) -> u64 {
+        let options = if self.timestamps { TIMESTAMPS } else { 0 };
+        let header = self.header() + options;
+        ReceiveMemory::share(self.mtu.saturating_sub(header), header)
+    }
+
+    /// The largest window that this end offers to a sender of full segments: what its receive buffer stands for when tuning is done.
+    pub fn largest_window(&self) -> Bytes {
+        let buffer = match self.receive_memory {
+            Some(memory) if memory.locked => memory.buffer,
+            Some(memory) => memory.most.max(memory.buffer),
+            None => return self.receive_buffer,
+        };
+        Bytes((u128::from(buffer) * u128::from(self.window_share()) / 256) as u64)
     }
 
     /// Whether what an undo by D-SACK waits for is counted as today's Linux does: after a timeout has judged what is lost, and with the
@@ -163,6 +191,39 @@ mod tests {
             config.fix_receive_buffer();
             assert_eq!(config, Config::profile(profile));
         }
+    }
+
+    #[test]
+    fn hystart_knows_of_pacing_since_linux_5_6() {
+        use super::Pacing;
+        let known = |profile: Profile, pacing: Pacing| {
+            let mut config = Config::profile(profile);
+            config.pacing = pacing;
+            config.hystart_knows_pacing()
+        };
+        for pacing in [Pacing::Linux, Pacing::Full] {
+            assert!(known(Profile::Linux, pacing) && known(Profile::Rfc, pacing));
+            assert!(!known(Profile::Linux2015, pacing) && !known(Profile::Linux3_2, pacing));
+        }
+        assert!(!known(Profile::Linux, Pacing::Off));
+    }
+
+    #[test]
+    fn a_tuned_buffer_stands_for_the_window_that_its_segments_carry() {
+        // A packet of 1500 bytes occupies 256 + 2048 of memory, and 1448 of them are data: 1448 x 256 / 2304 is 160 of 256.
+        let mut config = Config::profile(Profile::Linux);
+        assert_eq!(config.window_share(), 160);
+        assert_eq!(config.largest_window(), Bytes(33_554_432 * 160 / 256));
+        config.timestamps = false;
+        assert_eq!(config.window_share(), 162); // 1460 x 256 / 2304
+        // One of one's own is the window.
+        config.receive_buffer = Bytes(500_000);
+        config.fix_receive_buffer();
+        assert_eq!(config.largest_window(), Bytes(500_000));
+        assert_eq!(
+            Config::profile(Profile::Linux2015).largest_window(),
+            Bytes(6_291_456)
+        );
     }
 
     #[test]

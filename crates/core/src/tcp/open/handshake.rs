@@ -11,6 +11,7 @@ use crate::seq::SeqNumber;
 use crate::tcp::accecn::{AccEcn, Agreed, of_syn, of_syn_ack};
 use crate::tcp::config::EcnFeedback;
 use crate::tcp::send::peer_window::PeerWindow;
+use crate::tcp::state::shared::coarse;
 use crate::tcp::{Accepted, Connection, ConnectionError, Control, Event, Receive, State, Timer};
 use crate::time::{Duration, Instant};
 
@@ -94,7 +95,7 @@ impl Connection {
         shared.sack = config.sack && syn.flags.contains(Flags::SACK_PERMITTED);
         shared.timestamps = config.timestamps && syn.flags.contains(Flags::TIMESTAMPS);
         if shared.timestamps {
-            shared.ts_recent = syn.tsval;
+            (shared.ts_recent, shared.ts_recent_at) = (syn.tsval, coarse(now));
         }
         shared.peer_scales = syn.window_scale().is_some();
         if let (Some(ours), Some(theirs)) = (config.window_scale, syn.window_scale()) {

@@ -168,7 +168,7 @@ impl Connection {
                 if revert
                     && offset == una as i64
                     && let Some(sender) = &mut self.sender
-                    && let Err(error) = sender.revert_backoff(now, &mut self.shared)
+                    && let Err(error) = sender.revert_backoff(now, &mut self.shared, self.state)
                 {
                     self.fail(error);
                 }

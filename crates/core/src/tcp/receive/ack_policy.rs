@@ -160,7 +160,7 @@ impl Acking {
         &mut self,
         now: Instant,
         config: &Config,
-        window: u64,
+        window: impl FnOnce() -> u64,
         rto: impl FnOnce() -> Duration,
     ) {
         if let DelayedAck::Linux { min, quick_acks, .. } = config.delayed_ack {
@@ -169,7 +169,7 @@ impl Acking {
             let gap = grid.whole(now.since(self.last_data_at));
             let half = |wait: Duration| grid.whole(wait.mul_div(1, 2));
             if self.ato.is_zero() {
-                self.enliven(window, quick_acks);
+                self.enliven(window(), quick_acks);
                 self.ato = min;
             } else if gap <= half(min) {
                 if self.ato != min {
@@ -178,7 +178,7 @@ impl Acking {
             } else if gap < self.ato {
                 self.ato = (half(self.ato) + gap).min(rto());
             } else if gap > rto() {
-                self.enliven(window, quick_acks); // idle: the sender may be in slow start
+                self.enliven(window(), quick_acks); // idle: the sender may be in slow start
             }
         }
         self.last_data_at = now;

@@ -12,7 +12,6 @@
 //! (seen in `specs/linux-6.18`: far more than the 16 quick ACKs of the start). The window offered is the buffer from the start.
 
 use crate::packet::{Ecn, Flags, Segment};
-use crate::seq::SeqNumber;
 use crate::tcp::ack::rto::Rtt;
 use crate::tcp::config::{Config, DelayedAck, EcnEcho};
 #[cfg(doc)]
@@ -217,7 +216,7 @@ impl Receive {
             self.beyond.get_or_insert_default().duplicate = Some((start as u64, end as u64));
         }
         if !more {
-            let window = self.window();
+            let window = self.window_for_quick();
             self.acking.enter_quick(config, window, u8::MAX);
         }
         (end - start) as u32
@@ -345,7 +344,7 @@ impl Receive {
         segment: &Segment,
     ) {
         let grows = !PLAIN && segment.payload >= 128 && self.grows(config);
-        let window = self.window();
+        let left = self.window();
         let acking = &mut self.acking;
         acking.unacked = acking.unacked.saturating_add(segment.payload);
         if !PLAIN
@@ -358,6 +357,7 @@ impl Receive {
         if ANSWERED {
             return acking.start(now);
         }
+        let window = || self.room.as_ref().map_or(left, |room| room.offered());
         acking.on_data(now, config, window, || rtt.rto(&config.rto));
         // `tcp_grow_window` asks for a quick ACK with each of its steps; segments below 128 bytes do not count.
         if let Some(room) = &mut self.room {
@@ -488,7 +488,7 @@ impl Receive {
                 }
                 if segment.ecn() == Ecn::Ce && !self.echo {
                     self.echo = true; // RFC 3168 6.1.3
-                    let window = self.window();
+                    let window = self.window_for_quick();
                     self.acking.enter_quick(config, window, 2);
                 }
             }
@@ -545,40 +545,6 @@ impl Receive {
                 self.edge
             );
             at = range.end;
-        }
-    }
-
-    /// Whether there is anything to report by SACK.
-    #[inline]
-    pub(in crate::tcp) fn has_blocks(&self) -> bool {
-        self.beyond
-            .as_ref()
-            .is_some_and(|beyond| beyond.duplicate.is_some() || !beyond.ranges.is_empty())
-    }
-
-    /// Whether an acknowledgment has more to say of what is beyond a hole: blocks, or that it was held back.
-    #[inline(always)]
-    pub(in crate::tcp) fn has_disorder(&self) -> bool {
-        self.beyond.as_ref().is_some_and(|beyond| {
-            !beyond.ranges.is_empty() || beyond.duplicate.is_some() || beyond.held_back.waits()
-        })
-    }
-
-    /// Octets of the SACK blocks that an acknowledgment reports, at most `most`; beside timestamps three fit (RFC 2018 3).
-    #[inline(never)]
-    pub(in crate::tcp) fn blocks_len(&self, sack: bool, timestamps: bool, most: u8) -> u32 {
-        let fit = usize::from(most).min(if timestamps { 3 } else { 4 });
-        match &self.beyond {
-            Some(beyond) if sack && self.has_blocks() => 4 + 8 * beyond.blocks(self.rcv_nxt).min(fit) as u32,
-            Some(_) | None => 0,
-        }
-    }
-
-    /// Writes the SACK blocks of an acknowledgment and forgets the duplicate, which is reported once.
-    #[inline(always)]
-    pub(in crate::tcp) fn write_blocks(&mut self, irs: SeqNumber, most: u8, segment: &mut Segment) {
-        if let Some(beyond) = &mut self.beyond {
-            beyond.write_blocks(self.rcv_nxt, irs, most, segment);
         }
     }
 }

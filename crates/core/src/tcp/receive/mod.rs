@@ -6,6 +6,7 @@ pub(in crate::tcp) mod held_back;
 mod payload;
 pub(in crate::tcp) mod rcvbuf;
 pub(in crate::tcp) mod reassembly;
+mod reset;
 pub(in crate::tcp) mod right_sizing;
 pub(in crate::tcp) mod segment_in;
 pub(in crate::tcp) mod urgent;

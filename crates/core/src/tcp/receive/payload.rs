@@ -3,11 +3,12 @@
 //! A segment that is next and plain takes the shortest step; one that is next, one of disorder and any other have a function each.
 //!
 //! **Source.** RFC 9293 3.10.7.4, seventh and eighth; RFC 5681 4.2.
-//! **Deviations.** None known.
+//! **Deviations.** Where the window follows memory as in Linux, data beyond the peer's FIN is ignored, and a segment that begins before
+//! the FIN and ends beyond it resets the connection (`tcp_rcv_state_process`); by the RFC both are only acknowledged.
 
 use crate::packet::{Flags, Segment};
 use crate::tcp::receive::half::Taken;
-use crate::tcp::{Accepted, Connection, Event, State};
+use crate::tcp::{Accepted, Connection, ConnectionError, Event, State};
 use crate::time::Instant;
 
 impl Connection {
@@ -98,7 +99,7 @@ impl Connection {
         }
         let open = PREDICTED || matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
         if !open {
-            self.receive.acking.now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
+            self.take_after_fin(segment, seq);
             return (self.received(), self.received());
         }
         if !PREDICTED && self.shared.orphan && self.refuse_late_data(segment, seq) {
@@ -150,6 +151,28 @@ impl Connection {
             return (taken.start - 1, taken.end - 1);
         }
         (taken.start.max(1) - 1, taken.end.max(1) - 1)
+    }
+
+    /// A segment of a peer that has sent its FIN.
+    #[cold]
+    fn take_after_fin(&mut self, segment: &Segment, seq: i64) {
+        if segment.payload == 0 && !segment.flags.contains(Flags::FIN) {
+            return;
+        }
+        let waits = matches!(self.state, State::CloseWait | State::Closing | State::LastAck);
+        if waits && self.receive.room.is_some() {
+            let next = self.receive.rcv_nxt as i64;
+            if seq >= next {
+                return;
+            }
+            if seq + i64::from(segment.payload) > next {
+                self.fail(ConnectionError::Reset);
+                self.answer_with_reset(segment.ack);
+                return;
+            }
+            self.note_old(segment, seq);
+        }
+        self.receive.acking.now = true;
     }
 
     /// After plain data: whether its acknowledgment is delayed and no other one is, at an end that sends nothing.

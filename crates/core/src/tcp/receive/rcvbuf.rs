@@ -36,6 +36,12 @@ impl ReceiveMemory {
         locked: false,
         first_segments: None,
     };
+
+    /// 256ths of the memory that are data where segments have so many bytes of `payload` and `header`.
+    pub(in crate::tcp) fn share(payload: u32, header: u32) -> u64 {
+        let (size, _) = occupied(u64::from(payload + header));
+        (u64::from(payload) * 256 / size).clamp(1, 255)
+    }
 }
 
 /// State of it.
@@ -258,6 +264,12 @@ impl Room {
         self.offered
     }
 
+    /// The window offered last (`rcv_wnd`).
+    #[inline]
+    pub(in crate::tcp) fn offered(&self) -> u64 {
+        self.offered
+    }
+
     fn window_of(&self, space: u64) -> u64 {
         space * self.ratio / 256
     }
@@ -379,8 +391,7 @@ impl Room {
 
     /// A segment of a new size shows how much of the memory is data.
     pub(in crate::tcp) fn measure(&mut self, payload: u32, header: u32) {
-        let (size, _) = occupied(u64::from(payload + header));
-        let ratio = (u64::from(payload) * 256 / size).clamp(1, 255);
+        let ratio = ReceiveMemory::share(payload, header);
         if ratio == self.ratio {
             return;
         }

@@ -2,6 +2,8 @@
 //!
 //! **Source.** RFC 2018 4; RFC 2883 4.
 //! **Deviations.** With the delayed ACKs of Linux a segment that is partly old is no gap, and is acknowledged in its turn (`tcp_data_queue`).
+//! Beyond more than four holes a SACK block is the whole range that a segment is in, as RFC 2018 4 asks; Linux lists four blocks, and a
+//! segment that joins one of them to data that is no longer listed extends it only as far as the segment reaches (`tcp_sack_new_ofo_skb`).
 
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
@@ -364,6 +366,50 @@ impl Receive {
             self.acking.now |= fills;
         }
         taken
+    }
+
+    /// The right edge of what the SACK blocks report of data beyond a hole, if they do.
+    pub(in crate::tcp) fn right_edge_reported(&self) -> Option<u64> {
+        let beyond = self.beyond.as_ref()?;
+        let reported = beyond
+            .recent
+            .iter()
+            .filter(|range| range.0 >= self.rcv_nxt.max(1));
+        reported.map(|range| range.1).max()
+    }
+
+    /// Whether there is anything to report by SACK.
+    #[inline]
+    pub(in crate::tcp) fn has_blocks(&self) -> bool {
+        self.beyond
+            .as_ref()
+            .is_some_and(|beyond| beyond.duplicate.is_some() || !beyond.ranges.is_empty())
+    }
+
+    /// Whether an acknowledgment has more to say of what is beyond a hole: blocks, or that it was held back.
+    #[inline(always)]
+    pub(in crate::tcp) fn has_disorder(&self) -> bool {
+        self.beyond.as_ref().is_some_and(|beyond| {
+            !beyond.ranges.is_empty() || beyond.duplicate.is_some() || beyond.held_back.waits()
+        })
+    }
+
+    /// Octets of the SACK blocks that an acknowledgment reports, at most `most`; beside timestamps three fit (RFC 2018 3).
+    #[inline(never)]
+    pub(in crate::tcp) fn blocks_len(&self, sack: bool, timestamps: bool, most: u8) -> u32 {
+        let fit = usize::from(most).min(if timestamps { 3 } else { 4 });
+        match &self.beyond {
+            Some(beyond) if sack && self.has_blocks() => 4 + 8 * beyond.blocks(self.rcv_nxt).min(fit) as u32,
+            Some(_) | None => 0,
+        }
+    }
+
+    /// Writes the SACK blocks of an acknowledgment and forgets the duplicate, which is reported once.
+    #[inline(always)]
+    pub(in crate::tcp) fn write_blocks(&mut self, irs: SeqNumber, most: u8, segment: &mut Segment) {
+        if let Some(beyond) = &mut self.beyond {
+            beyond.write_blocks(self.rcv_nxt, irs, most, segment);
+        }
     }
 }
 

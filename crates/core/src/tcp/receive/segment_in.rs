@@ -1,11 +1,13 @@
 //! Segments in: the arrival procedure of RFC 9293 3.10.7.4 in its order.
 //!
-//! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
-//! **Deviations.** A reset in TIME-WAIT is ignored (RFC 1337 F1). A segment without timestamps where they were negotiated is
+//! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3, 5.5; RFC 3168 6.1.
+//! **Deviations.** A segment without timestamps where they were negotiated is
 //! dropped, as RFC 7323 3.2 recommends. A TS.Recent of zero refuses nothing. Where the window follows memory as in Linux
 //! (`receive_memory`), so does PAWS: a segment without timestamps passes (`tcp_validate_incoming`), one tick passes, an overtaken
 //! duplicate acknowledgment is taken, and an older bare one is not answered (`tcp_disordered_ack_check`); and bytes that were never sent
 //! cannot be acknowledged. What PAWS refuses is reported as a duplicate in every profile (RFC 2883 4; Linux `tcp_send_dupack`).
+//! There a FIN that comes again is reported as a duplicate, too, and TS.Recent is outdated after 2147 s, not 24 days (`TCP_PAWS_WRAP`:
+//! timestamps may be microseconds).
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
@@ -86,12 +88,9 @@ impl Connection {
                 return self.nothing(); // RFC 7323 3.2
             }
             let age = shared.ts_recent.wrapping_sub(segment.tsval) as i32;
-            if age > 0 && stamped && !self.takes_older(segment, seq, age) {
+            if age > 0 && stamped && !self.takes_older(now, segment, seq, age) {
                 // RFC 7323 5.3 R1: PAWS. An original that comes after its retransmission is a duplicate, too (Linux `tcp_send_dupack`).
-                let old = self
-                    .receive
-                    .note_old(&self.shared.config, seq, segment.payload, false);
-                self.shared.stats.redundant_bytes += u64::from(old);
+                self.note_old(segment, seq);
                 // In Linux an older bare acknowledgment is not answered (`tcp_disordered_ack_check`).
                 let bare = segment.sequence_len() == 0;
                 let silent = bare && self.receive.room.is_some() && seq < self.receive.rcv_nxt as i64;
@@ -111,13 +110,15 @@ impl Connection {
         if !fits {
             if !reset {
                 self.on_unacceptable(now, segment, seq);
+            } else if self.resets_as_in_linux(seq) {
+                self.on_reset();
             }
             return self.nothing();
         }
         if !PREDICTED && segment.flags.intersects(UNUSUAL) {
             // Second: RST.
             if reset {
-                if seq == self.receive.rcv_nxt as i64 {
+                if seq == self.receive.rcv_nxt as i64 || self.resets_as_in_linux(seq) {
                     self.on_reset();
                 } else if seq < (self.receive.rcv_nxt + self.receive.window()) as i64
                     || (self.receive.room.is_some() && self.state != State::SynReceived)
@@ -142,10 +143,12 @@ impl Connection {
         if shared.timestamps
             && (PREDICTED || segment.flags.contains(Flags::TIMESTAMPS))
             && seq <= shared.last_ack_sent as i64
-            && (segment.tsval.wrapping_sub(shared.ts_recent) as i32 >= 0 || shared.ts_recent == 0)
+            && (segment.tsval.wrapping_sub(shared.ts_recent) as i32 >= 0
+                || shared.ts_recent == 0
+                || shared.ts_recent_is_outdated(now, self.receive.room.is_some()))
         {
             // RFC 7323 4.3 (2), after the ACK was found acceptable: who guesses a sequence number cannot poison PAWS.
-            shared.ts_recent = segment.tsval;
+            shared.set_ts_recent(now, segment.tsval);
         }
         if !PREDICTED {
             self.on_activity(now);
@@ -169,12 +172,15 @@ impl Connection {
         self.on_payload::<PREDICTED>(now, segment, seq)
     }
 
-    /// Whether a segment is taken although its timestamp is `age` older than the last: if that is zero, and in Linux if they are one tick apart
-    /// (`TCP_PAWS_WINDOW`), or if it is a duplicate acknowledgment that another has overtaken, and brings no window
+    /// Whether a segment is taken although its timestamp is `age` older than the last: if that is zero or outdated, and in Linux if they are one
+    /// tick apart (`TCP_PAWS_WINDOW`), or if it is a duplicate acknowledgment that another has overtaken, and brings no window
     /// (`tcp_disordered_ack`).
     #[cold]
-    fn takes_older(&self, segment: &Segment, seq: i64, age: i32) -> bool {
+    fn takes_older(&self, now: Instant, segment: &Segment, seq: i64, age: i32) -> bool {
         let shared = &self.shared;
+        if shared.ts_recent_is_outdated(now, self.receive.room.is_some()) {
+            return true; // RFC 7323 5.5
+        }
         if shared.ts_recent == 0 {
             return true; // some systems send SYNs with a TSval of zero, and then their clock (Linux `tcp_paws_check`)
         }
@@ -213,10 +219,7 @@ impl Connection {
             }
             return;
         }
-        let old = self
-            .receive
-            .note_old(&self.shared.config, seq, segment.payload, false);
-        self.shared.stats.redundant_bytes += u64::from(old);
+        self.note_old(segment, seq);
         // Without payload within the budget: two ends that do not accept each other's ACKs must not answer for ever.
         self.receive.acking.now |= segment.sequence_len() > 0 || self.within_budget(now);
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
@@ -235,21 +238,14 @@ impl Connection {
         }
     }
 
-    fn on_reset(&mut self) {
-        match self.state {
-            // RFC 9293 3.10.7.4: "connection refused" after an active open; Linux resets a passive one.
-            State::SynReceived if self.passive => self.fail(ConnectionError::Reset),
-            State::SynReceived => self.fail(ConnectionError::Refused),
-            State::TimeWait => {} // RFC 1337 F1: a reset does not end TIME-WAIT
-            State::Closed
-            | State::SynSent
-            | State::Established
-            | State::FinWait1
-            | State::FinWait2
-            | State::CloseWait
-            | State::LastAck
-            | State::Closing => self.fail(ConnectionError::Reset),
-        }
+    /// Notes that what a segment carries, or some of it, came before. In Linux a FIN counts, too (`tcp_send_dupack`).
+    pub(in crate::tcp) fn note_old(&mut self, segment: &Segment, seq: i64) {
+        let len = match self.receive.room {
+            Some(_) => segment.sequence_len(),
+            None => segment.payload,
+        };
+        let old = self.receive.note_old(&self.shared.config, seq, len, false);
+        self.shared.stats.redundant_bytes += u64::from(old.min(segment.payload));
     }
 
     /// Congestion marks of an acceptable segment at offset `seq`, and what it says of ours.

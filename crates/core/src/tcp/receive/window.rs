@@ -102,6 +102,12 @@ impl Receive {
         self.edge.saturating_sub(self.rcv_nxt)
     }
 
+    /// The window of which quick acknowledgments are counted: in Linux the one offered last (`tcp_incr_quickack`).
+    pub(super) fn window_for_quick(&self) -> u64 {
+        let room = self.room.as_ref();
+        room.map_or_else(|| self.window(), |room| room.offered())
+    }
+
     /// The first check as Linux makes it (`tcp_sequence`): where nothing waits to be read, a segment may go beyond the
     /// window; a FIN needs no room; nothing is old that was not acknowledged (`acked` is the last acknowledgment sent).
     #[inline(always)]

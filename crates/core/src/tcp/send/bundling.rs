@@ -10,7 +10,7 @@ use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::{FIN, RETRANS, Record, SACKED};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::{Bundle, ENOUGH, HEADERS, Hidden, HiddenLoss, InFlight, Rdb, ThinRule};
-use crate::tcp::state::types::CaState;
+use crate::tcp::state::types::{CaState, State};
 use crate::time::Instant;
 use crate::units::Bytes;
 
@@ -29,9 +29,12 @@ impl Sender {
             && self.is_thin()
     }
 
-    /// `thin_linear`: this timeout does not back off.
-    pub(in crate::tcp) fn backs_off_linearly(&self, shared: &Shared) -> bool {
-        shared.config.thin_linear && self.attempts.count() <= LINEAR_TIMEOUTS && self.is_thin()
+    /// `thin_linear`: this timeout of a connection in `state` does not back off (Linux `tcp_retransmit_timer`).
+    pub(in crate::tcp) fn backs_off_linearly(&self, shared: &Shared, state: State) -> bool {
+        shared.config.thin_linear
+            && state == State::Established
+            && self.attempts.count() <= LINEAR_TIMEOUTS
+            && self.is_thin()
     }
 }
 

@@ -10,6 +10,7 @@ use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::send::offload::GROUP_BYTES;
 use crate::time::{Duration, Instant};
+use alloc::vec::Vec;
 
 impl Sender {
     /// Something was written: the stream ends before offset `end` now.
@@ -154,14 +155,18 @@ impl Sender {
         self.fin_waits() && !self.fin_apart
     }
 
+    /// Segments that what is unsent before `end` would make.
+    pub(super) fn segments_until(&self, end: u64, mss: u32) -> u64 {
+        match &self.thin {
+            Some(thin) => thin.segments(self.nxt, end, mss),
+            None => end.saturating_sub(self.nxt).div_ceil(u64::from(mss)),
+        }
+    }
+
     /// Segments that what is unsent would make.
     pub(in crate::tcp) fn unsent_segments(&self, mss: u32) -> u64 {
         let unsent = self.unsent();
-        let segments = match &self.thin {
-            Some(thin) => thin.segments(self.nxt, self.end, mss),
-            None => unsent.div_ceil(u64::from(mss)),
-        };
-        segments + u64::from((unsent == 0 || self.fin_apart) && self.fin_waits())
+        self.segments_until(self.end, mss) + u64::from((unsent == 0 || self.fin_apart) && self.fin_waits())
     }
 
     /// Whether something is out, or waits for a window.
@@ -185,8 +190,25 @@ impl Sender {
         now.since(self.last_send)
     }
 
+    /// First transmissions of the segments with data that are not acknowledged, if somebody asked for latencies.
+    pub(in crate::tcp) fn unacknowledged(&self) -> impl Iterator<Item = Instant> {
+        let thin = self.thin.as_ref().filter(|thin| thin.latencies.is_some());
+        thin.into_iter().flat_map(|thin| {
+            let sent = self.board.ring.iter().filter(|record| record.payload() > 0);
+            let sent = sent.map(|record| record.first_tx);
+            let joined = self.board.marks.joined.iter().map(|joined| joined.1);
+            sent.chain(joined).chain(thin.given_up.iter().copied())
+        })
+    }
+
     /// Nothing is sent any more: what was acknowledged is remembered, and the records are freed.
     pub(in crate::tcp) fn stop(&mut self) {
+        if self.thin.is_some() {
+            let given_up: Vec<Instant> = self.unacknowledged().collect();
+            if let Some(thin) = &mut self.thin {
+                thin.given_up = given_up;
+            }
+        }
         if !self.board.ring.is_empty() {
             self.board = Scoreboard::default();
         }

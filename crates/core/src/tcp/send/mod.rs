@@ -3,6 +3,7 @@
 pub(in crate::tcp) mod bundling;
 pub(in crate::tcp) mod feed;
 pub(in crate::tcp) mod half;
+mod host_queue;
 pub(in crate::tcp) mod mtu_probe;
 pub(in crate::tcp) mod offload;
 pub(in crate::tcp) mod pacing;
@@ -11,6 +12,7 @@ pub(in crate::tcp) mod peer_window;
 pub(in crate::tcp) mod persist;
 pub(in crate::tcp) mod rdb;
 pub(in crate::tcp) mod segment_out;
+mod small_queues;
 pub(in crate::tcp) mod spreading;
 pub(in crate::tcp) mod tempo;
 pub(in crate::tcp) mod thin;

@@ -220,24 +220,34 @@ impl Sender {
     }
 
     /// How many segments a group is to have: a millisecond's worth (Linux `tcp_tso_autosize`).
-    fn worth(&self, shared: &Shared, least: u8, window: u64) -> u64 {
+    pub(super) fn worth(&self, shared: &Shared, least: u8, window: u64) -> u64 {
         let Some(srtt) = shared.rtt.srtt() else {
             return (GROUP_BYTES / u64::from(shared.mss)).max(1);
         };
+        self.worth_at(shared, least, window, srtt, self.pacing_percent(window))
+    }
+
+    /// Hundredths of the window per round trip at which Linux paces: twice as fast in slow start.
+    pub(super) fn pacing_percent(&self, window: u64) -> u64 {
         let slow_start = window < self.cc.ssthresh().get() / 2;
-        let percent = if slow_start { 200 } else { PACED_AFTER_SLOW_START };
-        self.worth_at(shared, least, window, srtt, percent)
+        if slow_start { 200 } else { PACED_AFTER_SLOW_START }
+    }
+
+    /// Bytes per second of that many hundredths of the window in a round trip of `srtt`.
+    #[inline(always)]
+    pub(super) fn paced_at(&self, shared: &Shared, window: u64, srtt: Duration, percent: u64) -> u64 {
+        let weight = self.board.weight(shared.mss).max(1);
+        let round = srtt.as_micros().max(1);
+        (window / weight * u64::from(shared.mss) * percent / 100).saturating_mul(1_000_000) / round
     }
 
     /// Full segments of a group with a round trip of `srtt`, paced at `percent` hundredths of the window per round trip.
     #[inline(always)]
     fn worth_at(&self, shared: &Shared, least: u8, window: u64, srtt: Duration, percent: u64) -> u64 {
         let mss = u64::from(shared.mss);
-        let weight = self.board.weight(shared.mss).max(1);
         let device = (GROUP_BYTES / mss).max(1);
-        // Paced at twice the window per round trip in slow start, else at 1.2 times; 1/1024 s of that.
-        let round = srtt.as_micros().max(1);
-        let paced = (window / weight * mss * percent / 100).saturating_mul(1_000_000) / round;
+        // 1/1024 s of the pacing rate.
+        let paced = self.paced_at(shared, window, srtt, percent);
         let near = shared.rtt.min().map_or(17, |min| min.as_micros() >> 9);
         // A near peer gets longer ones (`tcp_tso_rtt_log`).
         let bytes = paced / 1024 + if near < 17 { GROUP_BYTES >> near } else { 0 };

@@ -39,17 +39,33 @@ impl Sender {
             return false;
         }
         self.refresh_validation(now, shared);
+        if self.is_held_by_host(now, shared) {
+            let full = self.in_flight(shared) + self.board.weight(shared.mss) > self.window(shared);
+            self.validate(now, shared, full);
+            return true;
+        }
         let Some(until) = self.held_until(now, shared) else {
             return false;
         };
         shared.timers.pace = until;
-        let full = self.in_flight(shared) + self.board.weight(shared.mss) > self.window(shared);
-        // A pacer that follows the window is the window's limit, in time. Linux's runs ahead of it, and looks at what is in flight
-        // (`tcp_write_xmit`). A preserved window is another matter (RFC 7661 4.3).
+        // Linux's pacing runs ahead of the window, which is the limit if what is in flight fills it (`tcp_write_xmit`). Under a pacer that
+        // follows the window it is the limit if what waits would fill it, too: what the application writes below that is limited by the
+        // application (RFC 9438 5.8). A preserved window is another matter (RFC 7661 4.3).
         let follows = shared.config.pacing != Pacing::Linux && !self.is_nonvalidated();
-        let limited = full || follows;
+        let waiting = if follows { self.waiting(shared) } else { 0 };
+        let limited = self.in_flight(shared) + waiting + self.board.weight(shared.mss) > self.window(shared);
         self.validate(now, shared, limited);
         true
+    }
+
+    /// What the peer's window admits now of what is to be sent, or sent again, as the window counts it.
+    fn waiting(&self, shared: &Shared) -> u64 {
+        let end = self.end.min(shared.peer.edge());
+        let new = match self.board.unit {
+            0 => end.saturating_sub(self.nxt),
+            unit => self.segments_until(end, shared.mss) * u64::from(unit),
+        };
+        new + u64::from(self.board.marks.to_retransmit) * self.board.weight(shared.mss)
     }
 
     fn could_send(&self, shared: &Shared) -> bool {
@@ -201,6 +217,7 @@ impl Sender {
         if let Some(tempo) = self.tempo.as_deref_mut() {
             tempo.observe_path(now, shared, delivery, bytes, more, calm);
         }
+        self.forget_host(now);
         self.end_tempo(shared);
     }
 

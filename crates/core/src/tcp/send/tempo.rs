@@ -1,10 +1,11 @@
-//! What a sender needs that does more than send when the window opens: pacing, spreading, validation, rates.
+//! What a sender needs that does more than send when the window opens: pacing, spreading, validation, rates, queues of its host.
 //!
 //! **Source.** That of each part.
 //! **Deviations.** None known.
 
 use crate::tcp::Shared;
 use crate::tcp::config::{Config, Pacing};
+use crate::tcp::send::host_queue::HostQueue;
 use crate::tcp::send::spreading::{Spread, Train};
 use crate::tcp::window::new_cwv::Validation;
 use crate::tcp::window::rates::Rates;
@@ -22,6 +23,8 @@ pub(in crate::tcp) struct Tempo {
     pub(super) train: Option<Train>,
     pub(super) validation: Option<Validation>,
     pub(super) rates: Option<Rates>,
+    /// What waits in the host.
+    pub(super) host: Option<HostQueue>,
     /// What a timer judged lost and no acknowledgment has reported to the controller.
     unreported: u64,
 }
@@ -39,14 +42,26 @@ impl Tempo {
             || train.is_some();
         needed.then(|| {
             Box::new(Tempo {
-                next_at: Instant::ZERO,
-                group: (Instant::ZERO, 0),
                 spread,
                 train,
                 validation,
                 rates: uses_rates.then(Rates::default),
-                unreported: 0,
+                ..*Tempo::idle()
             })
+        })
+    }
+
+    /// Nothing of it is needed.
+    pub(super) fn idle() -> Box<Tempo> {
+        Box::new(Tempo {
+            next_at: Instant::ZERO,
+            group: (Instant::ZERO, 0),
+            spread: None,
+            train: None,
+            validation: None,
+            rates: None,
+            host: None,
+            unreported: 0,
         })
     }
 
@@ -89,6 +104,7 @@ impl Tempo {
             && self.train.is_none()
             && self.validation.is_none()
             && self.rates.is_none()
+            && self.host.is_none()
             && config.pacing == Pacing::Off
     }
 }

@@ -24,6 +24,8 @@ pub(in crate::tcp) struct Thin {
     pub(in crate::tcp) bundler: Option<Bundler>,
     /// First transmission and time to the ACK of each segment, if somebody asked.
     pub(in crate::tcp) latencies: Option<Vec<(Instant, Duration)>>,
+    /// First transmissions of the segments that were not acknowledged when the connection ended, if somebody asked for latencies.
+    pub(in crate::tcp) given_up: Vec<Instant>,
 }
 
 impl Thin {
@@ -35,6 +37,7 @@ impl Thin {
                 writes: apart.then(VecDeque::new),
                 bundler: config.rdb.map(|_| Bundler::default()),
                 latencies: latencies.then(Vec::new),
+                given_up: Vec::new(),
             })
         })
     }

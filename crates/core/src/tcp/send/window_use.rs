@@ -192,6 +192,20 @@ impl Sender {
         }
     }
 
+    /// A loss probe sent `weight` again, which may turn out to be lost.
+    pub(in crate::tcp) fn note_probe(&mut self, weight: u64) {
+        if let Some(validation) = self.validation() {
+            validation.on_probe(weight);
+        }
+    }
+
+    /// What the last loss probe sent again was lost, and the answer to that has begun.
+    pub(in crate::tcp) fn count_probe(&mut self) {
+        if let Some(validation) = self.validation() {
+            validation.count_probe();
+        }
+    }
+
     /// Recovery, or the answer to a mark, is over.
     pub(in crate::tcp) fn end_nonvalidated(&mut self, now: Instant, shared: &Shared) {
         let view = self.view(shared);

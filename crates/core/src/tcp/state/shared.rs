@@ -37,6 +37,8 @@ pub(in crate::tcp) struct Shared {
     pub(in crate::tcp) iss: SeqNumber,
     pub(in crate::tcp) irs: SeqNumber,
     pub(in crate::tcp) ts_recent: u32,
+    /// When TS.Recent was set ([`coarse`]).
+    pub(in crate::tcp) ts_recent_at: u32,
     pub(in crate::tcp) ts_offset: u32,
     /// Payload bytes of a full segment: options are taken off.
     pub(in crate::tcp) mss: u32,
@@ -90,6 +92,7 @@ impl Shared {
             iss,
             irs: SeqNumber(0),
             ts_recent: 0,
+            ts_recent_at: 0,
             ts_offset: Shared::ts_offset(iss),
             mss: config.mss(),
             events: 0,
@@ -111,6 +114,25 @@ impl Shared {
             accecn: None,
             cold: None,
             config: Arc::clone(config),
+        }
+    }
+
+    /// Takes over a timestamp of the peer.
+    #[inline(always)]
+    pub(in crate::tcp) fn set_ts_recent(&mut self, now: Instant, tsval: u32) {
+        self.ts_recent = tsval;
+        self.ts_recent_at = coarse(now);
+    }
+
+    /// Whether TS.Recent is too old to refuse a segment for: the peer's clock may have gone half around (RFC 7323 5.5). `linux`: as
+    /// Linux has it.
+    #[cold]
+    pub(in crate::tcp) fn ts_recent_is_outdated(&self, now: Instant, linux: bool) -> bool {
+        let age = coarse(now).wrapping_sub(self.ts_recent_at);
+        age >= if linux {
+            HALF_ROUND_OF_MICROSECONDS
+        } else {
+            TWENTY_FOUR_DAYS
         }
     }
 
@@ -227,6 +249,7 @@ impl Shared {
             mss: Bytes(u64::from(self.mss)),
             initial_window: Bytes(self.initial_window()),
             hystart: config.hystart,
+            paced: config.hystart_knows_pacing(),
             abc_limit: config.abc_limit,
             reduce_from_window: config.reduce_from_window,
             count_segments: config.window_unit != WindowUnit::Bytes,
@@ -259,3 +282,15 @@ impl Shared {
         self.cold.get_or_insert_default()
     }
 }
+
+/// A moment in units of 2^30 ns (1.07 s).
+#[inline(always)]
+pub(in crate::tcp) fn coarse(now: Instant) -> u32 {
+    (now.as_nanos() >> 30) as u32
+}
+
+/// 2^31 microseconds, 2147 s, in units of [`coarse`]: `TCP_PAWS_WRAP` of Linux since 6.7.
+const HALF_ROUND_OF_MICROSECONDS: u32 = 2_000;
+
+/// 24 days in units of [`coarse`] (RFC 7323 5.5).
+const TWENTY_FOUR_DAYS: u32 = ((24 * 86_400 * 1_000_000_000_u64) >> 30) as u32;

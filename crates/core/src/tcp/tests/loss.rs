@@ -1,6 +1,7 @@
 //! Loss detection and recovery by hand: RFC 6675, RFC 3042, RFC 5827, RFC 2018 8, RFC 6582, RFC 9937.
 
 use super::script::{MSS, Script, bare};
+use crate::packet::Flags;
 use crate::tcp::{CaState, EarlyRetransmit, Prr, TimeoutRules, Timer, WindowUnit};
 use alloc::vec::Vec;
 
@@ -187,6 +188,86 @@ fn delayed_early_retransmit_waits_a_quarter_of_the_rtt() {
     script.at(110).ack(2, &[]);
     assert_eq!(script.connection.timer(), Some(Timer::Rto));
     assert_eq!(script.connection.stats().retransmits, 0);
+}
+
+/// Linux 3.x `tcp_pause_early_retransmit`: an ACK that echoes a mark delays nothing.
+#[test]
+fn delayed_early_retransmit_does_not_wait_after_a_mark() {
+    for (flags, sent) in [
+        (Flags::ACK, Vec::new()),
+        (Flags::ACK.with(Flags::ECE), [0].to_vec()),
+    ] {
+        let mut config = bare();
+        config.early_retransmit = EarlyRetransmit::Delayed;
+        config.ecn = true.into();
+        let mut script = Script::open(&config, 10);
+        script.write(3);
+        script.at(100).ack_with(flags, 0, &[(1000, 2000)]);
+        assert_eq!(script.sent(), sent, "{flags:?}");
+    }
+}
+
+/// 300 bytes of the first of two segments are acknowledged after 400 ms. RFC 6298 5.3 restarts the timer of a second for new data, Linux
+/// for a segment that is acknowledged whole (`tcp_clean_rtx_queue`).
+#[test]
+fn an_acknowledgment_of_a_part_and_the_retransmission_timer() {
+    for (rules, ack, at) in [
+        (TimeoutRules::Rfc, 300, 1400),
+        (TimeoutRules::Linux, 300, 1000),
+        (TimeoutRules::Linux, 1000, 1400),
+        (TimeoutRules::Linux, 1300, 1400),
+    ] {
+        let mut config = bare();
+        config.timeout_rules = rules;
+        let mut script = Script::open(&config, 10);
+        script.write(2);
+        script.at(400).ack_bytes(ack, &[]);
+        let sender = script.connection.sender.as_ref().expect("it sends");
+        assert!(sender.board.out > 0);
+        assert_eq!(script.connection.timer(), Some(Timer::Rto));
+        assert_eq!(script.timer().0, at, "{rules:?} {ack}");
+    }
+}
+
+/// Of three segments two can have arrived. To Linux the third duplicate is none (`tcp_limit_reno_sacked`); to RFC 5681 3.2 three are three.
+#[test]
+fn without_sack_duplicates_stand_for_what_may_have_arrived() {
+    for (rules, third) in [
+        (TimeoutRules::Rfc, [0].to_vec()),
+        (TimeoutRules::Linux, Vec::new()),
+    ] {
+        let mut config = bare();
+        (config.sack, config.timeout_rules) = (false, rules);
+        let mut script = Script::open(&config, 10);
+        script.write(3);
+        script.at(100);
+        for _ in 0..2 {
+            assert_eq!(script.ack(0, &[]), []);
+        }
+        assert_eq!(script.ack(0, &[]), third, "{rules:?}");
+    }
+}
+
+/// RFC 9937 6: what the ACK that begins the episode delivers counts in RecoverFS, also the segment that a duplicate stands for. Twenty
+/// out, the first lost: the same leaves with SACK as without, by every duplicate.
+#[test]
+fn the_share_of_a_recovery_without_sack_is_that_with_sack() {
+    let sent = |sack| -> Vec<usize> {
+        let mut config = bare();
+        (config.sack, config.prr, config.limited_transmit) = (sack, Prr::Rfc9937, false);
+        let mut script = Script::open(&config, 20);
+        assert_eq!(script.write(40).len(), 20);
+        script.at(100);
+        let by_duplicate = |count: u32| {
+            let block = [(1, 1 + count)];
+            script.ack(0, if sack { &block } else { &[] }).len()
+        };
+        (1..=10).map(by_duplicate).collect()
+    };
+    // RecoverFS 18, ssthresh 10. The third sends the first again; then 10/18 of a segment for each that was delivered, as soon as a
+    // whole one has come together: 2.22 by the fourth delivered, 3.33 by the sixth, 4.44 by the eighth.
+    assert_eq!(sent(true), [0, 0, 1, 0, 0, 1, 0, 1, 0, 1]);
+    assert_eq!(sent(false), sent(true));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::script::{Script, T0, bare};
 use crate::cc::AnyController;
-use crate::tcp::{CaState, Config, Profile, WindowValidation};
+use crate::tcp::{CaState, Config, Profile, TailLossProbe, TimeoutRules, WindowValidation};
 use crate::time::Duration;
 use crate::units::Bytes;
 use alloc::vec::Vec;
@@ -176,6 +176,31 @@ fn a_loss_halves_what_was_used() {
     assert_eq!((script.cwnd(), script.ssthresh()), (5_000, 5_000));
     script.at(400).ack(14, &[]);
     assert_eq!((script.cwnd(), script.ssthresh()), (4_500, 4_500));
+}
+
+/// RFC 7661 4.4.1: R is what was retransmitted, also by a loss probe before the answer began. pipeACK 10, four out, the last lost:
+/// 5, then 4.5 segments, as by any other retransmission.
+#[test]
+fn what_a_probe_repaired_is_part_of_the_loss() {
+    for rules in [TimeoutRules::Rfc, TimeoutRules::Linux] {
+        let mut settings = config(WindowValidation::NewCwvUnpaced);
+        settings.tail_loss_probe = TailLossProbe::Rfc8985;
+        settings.timeout_rules = rules;
+        settings.max_ack_delay = Some(Duration::from_millis(25));
+        let mut script = Script::open(&settings, 40);
+        script.write(10);
+        script.at(100).ack(10, &[]);
+        assert!(nonvalidated(&script));
+        assert_eq!(script.at(200).write(4).len(), 4);
+        script.at(300).ack(13, &[]);
+        let (at, probe) = script.timer();
+        assert_eq!(probe, [13], "{rules:?}");
+        assert_eq!(script.write(1), [14]);
+        script.at(at + 100).ack(15, &[]);
+        assert_eq!(script.connection.stats().window_reductions, 1, "{rules:?}");
+        script.at(at + 200).write(1);
+        assert_eq!((script.cwnd(), script.ssthresh()), (4_500, 4_500), "{rules:?}");
+    }
 }
 
 /// Section 12, New-CWV x CC: in the non-validated phase no controller's factor counts, and CUBIC's epoch begins anew.

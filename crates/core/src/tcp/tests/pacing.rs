@@ -1,8 +1,11 @@
 //! Initial Spreading and pacing by hand (docs/design/initial-spreading.md#examples): when each of ten segments leaves.
 
 use super::pair::{ISS_A, ISS_B};
-use super::script::{MSS, T0, bare};
-use crate::tcp::{Config, Connection, EstablishedState, InitialSpreading, InitialWindow, Pacing, WriteFlags};
+use super::script::{MSS, Script, T0, bare};
+use crate::tcp::{
+    Config, Connection, EstablishedState, InitialSpreading, InitialWindow, Pacing, Profile, WindowValidation,
+    WriteFlags,
+};
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::sync::Arc;
@@ -278,12 +281,19 @@ struct Course {
     longest_ms: f64,
     /// How many segments left at one time, and how often.
     groups: std::collections::BTreeMap<usize, usize>,
+    /// How often New-CWV held the window for not validated when an acknowledgment came, in the last four seconds.
+    nonvalidated: u64,
 }
 
 /// With SACK and no loss, or without it where every `lost`th of the segments sent is lost.
 fn course(name: &'static str, lost: Option<u32>) -> Course {
+    course_with(name, lost, WindowValidation::None)
+}
+
+fn course_with(name: &'static str, lost: Option<u32>, validation: WindowValidation) -> Course {
     let mut config = bare();
     (config.congestion_control, config.sack) = (name, lost.is_none());
+    config.window_validation = validation;
     config.initial_window = InitialWindow::Segments(10);
     let mut connection = open(&config, 40, 10, Bytes::MAX);
     let transmission = Duration::from_micros(800); // a segment of 1000 bytes
@@ -294,6 +304,7 @@ fn course(name: &'static str, lost: Option<u32>) -> Course {
     let (mut waits, mut delivered, mut longest) = (Vec::new(), 0_u64, Duration::ZERO);
     let half = T0 + Duration::from_secs(16);
     let mut groups = std::collections::BTreeMap::new();
+    let mut nonvalidated = 0;
     while now < T0 + Duration::from_secs(20) {
         connection.write(now, Bytes(1_000_000), WriteFlags::default());
         let before = sent;
@@ -334,12 +345,15 @@ fn course(name: &'static str, lost: Option<u32>) -> Course {
             ..crate::packet::Segment::default()
         };
         connection.on_segment(now, &ack);
+        let sender = connection.sender.as_ref().expect("it sends");
+        nonvalidated += u64::from(now >= half && sender.is_nonvalidated());
     }
     Course {
         used: delivered as f64 / 5000.0,
         wait_ms: waits.iter().sum::<f64>() / waits.len().max(1) as f64,
         longest_ms: longest.as_secs_f64() * 1e3,
         groups,
+        nonvalidated,
     }
 }
 
@@ -388,6 +402,107 @@ fn models_of_the_path_fill_it_without_a_queue() {
         "without a loss its queue grows: {:.1} ms",
         reno.wait_ms
     );
+}
+
+/// A path of 100 ms that answers every segment, on which the application writes 4000 bytes every 150 ms, for ten seconds: the window at
+/// the end, in segments.
+fn window_of_little_use(change: impl FnOnce(&mut Config)) -> u64 {
+    let mut config = Config::profile(Profile::Linux);
+    (config.nagle, config.timestamps) = (false, false);
+    config.initial_window = InitialWindow::Segments(10);
+    change(&mut config);
+    let mut connection = open(&config, 100, 10, Bytes::MAX);
+    let mut flying: alloc::collections::VecDeque<(Instant, u32)> = alloc::collections::VecDeque::new();
+    let (mut now, mut writes, mut sent) = (T0, T0, 0);
+    while now < T0 + Duration::from_secs(10) {
+        if writes <= now {
+            connection.write(now, Bytes(4000), WriteFlags::default());
+            writes += Duration::from_millis(150);
+        }
+        while let Some(transmit) = connection.poll_transmit(now) {
+            sent += transmit.segment.payload;
+            flying.push_back((now + Duration::from_millis(100), sent));
+        }
+        super::check(&connection);
+        let timer = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        let back = flying.front().map_or(Instant::FAR_FUTURE, |ack| ack.0);
+        now = timer.min(back).min(writes);
+        if back <= now {
+            let (_, upto) = flying.pop_front().expect("it is there");
+            let ack = crate::packet::Segment {
+                seq: ISS_B + 1,
+                ack: ISS_A + 1 + upto,
+                window: u16::MAX,
+                flags: crate::packet::Flags::ACK,
+                overhead: 40,
+                ..crate::packet::Segment::default()
+            };
+            connection.on_segment(now, &ack);
+        } else if timer <= now {
+            connection.on_timeout(now);
+        }
+    }
+    connection.info(now).cwnd.get() / u64::from(MSS)
+}
+
+/// RFC 9438 5.8, RFC 7661 4.3, Linux `tcp_is_cwnd_limited`: four of ten segments are in use, and pacing does not make the window the
+/// limit. Linux grows to twice what was in flight in slow start, which is less than ten.
+#[test]
+fn a_paced_window_does_not_grow_while_the_application_is_the_limit() {
+    let paced = [Pacing::Off, Pacing::Linux, Pacing::Full]
+        .map(|pacing| window_of_little_use(|config| config.pacing = pacing));
+    assert_eq!(
+        paced, [10; 3],
+        "CUBIC without pacing, paced as Linux does, paced fully"
+    );
+    let controllers =
+        ["dctcp", "prague"].map(|name| window_of_little_use(|config| config.congestion_control = name));
+    assert_eq!(controllers, [10; 2], "DCTCP, and Prague, which paces");
+    let spread = window_of_little_use(|config| config.initial_spreading = InitialSpreading::Bounded);
+    assert_eq!(spread, 10, "the first window spread");
+    // What fills the window, pacing or not, is limited by it.
+    let much = |pacing| {
+        window_of_little_use(|config| {
+            config.pacing = pacing;
+            config.initial_window = InitialWindow::Segments(2);
+        })
+    };
+    assert!(much(Pacing::Off) >= 4, "{}", much(Pacing::Off));
+    assert!(much(Pacing::Full) >= 4, "{}", much(Pacing::Full));
+}
+
+/// Nor does a window grow of which the peer's window lets twelve of forty segments be used.
+#[test]
+fn a_paced_window_does_not_grow_while_the_peer_is_the_limit() {
+    for pacing in [Pacing::Off, Pacing::Full] {
+        let mut config = bare();
+        config.pacing = pacing;
+        let mut script = Script::open(&config, 40);
+        script.window = 96; // 12,288 bytes
+        script.ack(0, &[]);
+        let mut sent = script.write(52).len() as u32;
+        for acked in 0..=40 {
+            if acked > 0 {
+                script.now = script.now.max(T0 + Duration::from_millis(100));
+                sent += script.ack(acked, &[]).len() as u32;
+            }
+            while sent < acked + 12 {
+                sent += script.timer().1.len() as u32;
+            }
+        }
+        assert_eq!(script.cwnd(), 40_000, "{pacing:?}");
+    }
+}
+
+/// pipeACK is about half of BBR's window however much there is to send: with New-CWV the window is validated as long as what waits behind
+/// the pacer would fill it (RFC 7661 4.3), and the path is used.
+#[test]
+fn a_model_of_the_path_with_much_to_send_stays_validated() {
+    for name in ["bbr", "bbr3"] {
+        let course = course_with(name, None, WindowValidation::NewCwv);
+        assert!(course.used > 0.9, "{name}: {:.3} used", course.used);
+        assert_eq!(course.nonvalidated, 0, "{name}");
+    }
 }
 
 /// What duplicates stand for counts when they come: counted with the repair, a window's worth would seem to arrive at once, twice

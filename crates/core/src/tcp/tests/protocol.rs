@@ -223,6 +223,56 @@ fn an_old_timestamp_is_dropped_and_acknowledged() {
     assert_eq!(drain(&mut connection, T0).len(), 1);
 }
 
+/// RFC 7323 5.5: after 24 days of silence the peer's clock of milliseconds has gone more than half around, and TS.Recent refuses nothing.
+/// Linux since 6.7 waits 2^31 microseconds, 2147 s (`TCP_PAWS_WRAP`): its peers' clocks may be that fast.
+#[test]
+fn after_a_long_silence_no_timestamp_is_too_old() {
+    let days = |days: u64| Duration::from_secs(days * 86_400);
+    for (profile, refused, taken) in [
+        (
+            Profile::Rfc,
+            days(24) - Duration::from_secs(60),
+            days(24) + Duration::from_secs(60),
+        ),
+        (
+            Profile::Linux,
+            Duration::from_secs(2140),
+            Duration::from_secs(2160),
+        ),
+    ] {
+        for (silence, arrives) in [(refused, 100), (taken, 200)] {
+            let config = Arc::new(Config::profile(profile));
+            let stamped = |mut segment: Segment, tsval: u32| {
+                segment.flags = segment.flags.with(Flags::TIMESTAMPS);
+                segment.tsval = tsval;
+                segment
+            };
+            let mut syn = from_peer(u32::MAX, 0, 0);
+            syn.flags = Flags::SYN;
+            let mut connection = Connection::accept(T0, &config, ISS_A, &stamped(syn, 1000));
+            drain(&mut connection, T0);
+            connection.on_segment(T0, &stamped(from_peer(0, 100, 0), 1000));
+            drain(&mut connection, T0);
+            assert_eq!(connection.received(), 100);
+            let now = T0 + silence;
+            // A clock of milliseconds that went half around looks older.
+            let old = stamped(
+                from_peer(100, 100, 0),
+                1000_u32.wrapping_add(1 << 31).wrapping_add(5),
+            );
+            connection.on_segment(now, &old);
+            assert_eq!(connection.received(), arrives, "{profile:?} after {silence:?}");
+            // What was taken is the measure from then on.
+            connection.on_segment(
+                now,
+                &stamped(from_peer(arrives as u32, 100, 0), old.tsval.wrapping_add(1)),
+            );
+            let newer = if arrives == 200 { 300 } else { 100 };
+            assert_eq!(connection.received(), newer, "{profile:?} after {silence:?}");
+        }
+    }
+}
+
 /// RFC 9293: MUST-10
 #[test]
 fn simultaneous_open_connects_both() {

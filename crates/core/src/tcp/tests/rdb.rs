@@ -1,10 +1,11 @@
 //! Redundant data bundling: the examples of docs/design/thin-streams.md#vectors, and what bundles duplicate.
 
-use super::pair::{End, Fate, ISS_A, Pair};
+use super::pair::{End, Fate, ISS_A, ISS_B, Pair};
 use super::script::{Script, T0};
+use crate::packet::{Flags, Segment};
 use crate::rng::Rng;
 use crate::tcp::{
-    CaState, Config, DelayedAck, EarlyRetransmit, HiddenLoss, Profile, Rdb, TailLossProbe, ThinRule,
+    CaState, Config, DelayedAck, EarlyRetransmit, Half, HiddenLoss, Profile, Rdb, TailLossProbe, ThinRule,
     TimerGrid, WindowGrowth, WindowUnit, WindowValidation, WriteFlags,
 };
 use crate::time::{Duration, Instant};
@@ -245,7 +246,7 @@ fn what_is_not_bundled() {
                 .write(script.now, Bytes(*bytes), WriteFlags::default());
             if close && index + 1 == writes.len() {
                 let now = script.now;
-                script.connection.shutdown(now, crate::tcp::Half::Write);
+                script.connection.shutdown(now, Half::Write);
             }
             starts.extend(
                 script
@@ -609,6 +610,33 @@ fn the_first_six_timeouts_of_a_thin_stream_do_not_back_off() {
             [300, 600, 1200, 2400, 4800, 9600, 19200, 38400]
         };
         assert_eq!(waits, expected);
+    }
+}
+
+/// Linux `tcp_retransmit_timer`: only while the connection is established. We close, or the peer does.
+#[test]
+fn timeouts_of_a_thin_stream_that_closes_back_off() {
+    for we in [true, false] {
+        let mut config = config(None);
+        config.thin_linear = true;
+        let mut script = open(&config, 10);
+        write(&mut script, 100);
+        if we {
+            script.connection.shutdown(script.now, Half::Write);
+        } else {
+            let fin = Segment {
+                seq: ISS_B + 1,
+                ack: ISS_A + 1,
+                window: 500,
+                flags: Flags::ACK.with(Flags::FIN),
+                overhead: 40,
+                ..Segment::default()
+            };
+            script.connection.on_segment(script.now, &fin);
+        }
+        script.drain();
+        let times: [u64; 4] = core::array::from_fn(|_| script.timer().0);
+        assert_eq!(times, [300, 900, 2100, 4500], "we close: {we}");
     }
 }
 

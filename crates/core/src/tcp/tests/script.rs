@@ -126,7 +126,7 @@ impl Script {
         self.ack_with(Flags::ACK.with(Flags::ECE), ack, &[]);
     }
 
-    fn ack_with(&mut self, flags: Flags, ack: u32, blocks: &[(u32, u32)]) {
+    pub(super) fn ack_with(&mut self, flags: Flags, ack: u32, blocks: &[(u32, u32)]) {
         let mut segment = Segment {
             seq: ISS_B + 1,
             ack: ISS_A + 1 + ack,

@@ -3,7 +3,7 @@
 //! Segments are numbered from 0; the window holds six of them, the RTO is 1 s.
 
 use super::script::{Script, bare};
-use crate::tcp::{CaState, Config};
+use crate::tcp::{CaState, Config, TimeoutRules};
 use crate::time::Duration;
 
 fn frto(sack: bool) -> Config {
@@ -83,6 +83,19 @@ fn frto_returns_to_slow_start_on_a_duplicate_acknowledgment() {
     );
     assert_eq!(script.connection.stats().undos, 0);
     assert_eq!(script.ssthresh(), 3000);
+}
+
+/// RFC 5682 2.1 step 2a ends F-RTO with a duplicate before the answer to the retransmission. Linux goes on (`tcp_process_loss`): one that
+/// was under way when the timer expired says nothing. `conformance/frto` has the script, which Linux 6.18 passes.
+#[test]
+fn frto_without_sack_and_a_duplicate_before_the_answer() {
+    for (rules, sent) in [(TimeoutRules::Rfc, [1, 2]), (TimeoutRules::Linux, [6, 7])] {
+        let mut config = frto(false);
+        config.timeout_rules = rules;
+        let mut script = after_timeout(&config, 20);
+        assert_eq!(script.ack(0, &[]), [], "{rules:?}");
+        assert_eq!(script.ack(1, &[]), sent, "{rules:?}");
+    }
 }
 
 #[test]

@@ -54,6 +54,8 @@ pub(in crate::tcp) struct Validation {
     /// The largest pipeACK before the pause.
     earned: u64,
     restart: Option<Restart>,
+    /// What the last loss probe sent again.
+    probed: u64,
 }
 
 /// A loss or a mark in the non-validated phase.
@@ -62,7 +64,7 @@ struct Episode {
     begin: Instant,
     /// max(pipeACK, LossFlightSize).
     used: u64,
-    /// R: what was retransmitted, each byte once.
+    /// R: what was retransmitted, each byte once, also by the loss probe whose outcome began it.
     lost: u64,
     /// Window and threshold before it.
     prior: (Bytes, Bytes),
@@ -100,6 +102,7 @@ impl Validation {
             prior: None,
             earned: 0,
             restart: None,
+            probed: 0,
         })
     }
 
@@ -289,6 +292,18 @@ impl Validation {
             && sent_at < episode.begin
         {
             episode.lost += weight;
+        }
+    }
+
+    /// A loss probe sent `weight` again before any answer.
+    pub(in crate::tcp) fn on_probe(&mut self, weight: u64) {
+        self.probed = weight;
+    }
+
+    /// What the last loss probe sent again was lost: R counts it, too.
+    pub(in crate::tcp) fn count_probe(&mut self) {
+        if let Some(episode) = &mut self.episode {
+            episode.lost += self.probed;
         }
     }
 

@@ -82,6 +82,7 @@ fn count(sum_us: u64, factor: u64, draws: u64) -> u64 {
         mss: Bytes(MSS),
         initial_window: Bytes(10 * MSS),
         hystart: HyStart::Off,
+        paced: false,
         abc_limit: None,
         reduce_from_window: true,
         count_segments: true,

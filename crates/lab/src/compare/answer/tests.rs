@@ -1,10 +1,10 @@
-//! Who is recommended where only some places matter.
+//! Who is recommended where only some places matter, and what is left of it after the networks near.
 
-use super::recommended;
+use super::{keep_what_holds, recommended};
 use crate::compare::parts::UNEVEN_LINE;
 use crate::compare::ranking::Rows;
 use crate::compare::{Choice, Plan};
-use crate::result::{Document, Recommended, Variant};
+use crate::result::{Document, Jittered, Recommended, SensitivityPoint, Variant};
 use crate::scenario::Scenario;
 
 /// What is recommended of FQ-CoDel and DRR, equal at both places, where they save and harm so much at the uplink alone.
@@ -172,7 +172,7 @@ fn beside_a_line_of_varying_rate_the_answer_says_that_a_shaper_gets_a_part() {
             variants,
             ..Document::default()
         };
-        super::answer(&plan, &rows, &document)
+        super::answer(&plan, &rows, &crate::run::Batch::default(), &document)
     };
     let part = " That is with the queue in the device at the line itself: a shaper next to it, which learns the rate only after a while, \
                 gets a part of this.";
@@ -181,4 +181,130 @@ fn beside_a_line_of_varying_rate_the_answer_says_that_a_shaper_gets_a_part() {
     assert!(!of("\"30 Mbit/s\"", "cake").contains(part));
     assert!(!of(trace, "sfq").contains(part), "nobody can have it");
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// What is left of the advice of DRR where one network near is as `near`, and what jitter says: of the table DRR, FQ-PIE (tier 1), FQ-CoDel and CoDel
+/// (tier 2), over 24, 12, 6 and 3 seeds.
+fn kept(near: SensitivityPoint, jittered: Option<Jittered>) -> Document {
+    let scenario = Scenario::parse("line.toml", UNEVEN_LINE).expect("it is correct");
+    let table = [
+        ("drr", 24, 1),
+        ("fq-pie", 12, 1),
+        ("fq-codel", 6, 2),
+        ("codel", 3, 2),
+    ];
+    let choice = Choice {
+        only: table.map(|(name, ..)| name.to_owned()).to_vec(),
+        places: vec![String::from("bottleneck")],
+        ..Choice::default()
+    };
+    let plan = Plan::compare(scenario, &choice).expect("it resolves");
+    let variant = |(rank, (name, runs, tier)): (usize, &(&str, u64, u64))| {
+        serde_json::from_value(serde_json::json!({
+            "name": name, "set": {}, "runs": runs, "turn_on": null, "groups": [], "links": [], "nodes": [],
+            "headers_per_byte_delivered": null, "lookups_per_s": 0.0, "lookup_power_w": 0.0, "fairness_jain": null,
+            "data_packets_delivered": 0, "bytes_sent_per_byte_delivered": null,
+            "versus": {
+                "baseline": "as described", "rank": rank + 1, "win": 0.6, "win_ci95": [0.5, 0.7], "cost": null, "worst_p99": null,
+                "tier": tier, "significant": true, "groups": []
+            }
+        }))
+        .expect("the fields of a variant")
+    };
+    let open = ["fq-pie", "fq-codel"].map(str::to_owned).to_vec();
+    let mut document = Document {
+        recommended: Some(Recommended {
+            equals: vec![String::from("fq-pie")],
+            seeds: 24,
+            undecided: open.len() as u64,
+            open,
+            ..crate::testing::recommended("drr")
+        }),
+        variants: table.iter().enumerate().map(variant).collect(),
+        sensitivity: vec![near],
+        jittered,
+        ..Document::default()
+    };
+    keep_what_holds(&plan, &mut document);
+    document
+}
+
+/// A network near, of this first tier and these other wins.
+fn near(first_tier: &[&str], others: &[&str]) -> SensitivityPoint {
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    SensitivityPoint {
+        change: String::from("load x 2"),
+        places: Vec::new(),
+        best: first_tier
+            .first()
+            .map(|&name| name.to_owned())
+            .unwrap_or_default(),
+        best_win: None,
+        described_best_win: None,
+        holds: false,
+        first_tier: names(first_tier),
+        wins: names(&[first_tier, others].concat()),
+        harmless: Vec::new(),
+    }
+}
+
+#[test]
+fn what_stands_in_for_the_first_choice_has_seeds_and_open_questions_of_its_own() {
+    let of = |near: SensitivityPoint| {
+        let document = kept(near, None);
+        let own = document.recommended.expect("something holds");
+        (own.variant, own.equals, own.seeds, own.undecided, own.open)
+    };
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    // One of the same tier: what is open about it is no matter any more.
+    assert_eq!(
+        of(near(&["fq-pie"], &["codel"])),
+        (
+            String::from("fq-pie"),
+            names(&["drr"]),
+            12,
+            1,
+            names(&["fq-codel"])
+        )
+    );
+    // One of the next: nothing was asked about that tier.
+    assert_eq!(
+        of(near(&["cake"], &["fq-codel", "codel"])),
+        (String::from("fq-codel"), names(&["codel"]), 3, 0, Vec::new())
+    );
+    // The first choice itself keeps what it has.
+    assert_eq!(
+        of(near(&["drr"], &[])),
+        (
+            String::from("drr"),
+            names(&["fq-pie"]),
+            24,
+            2,
+            names(&["fq-pie", "fq-codel"])
+        )
+    );
+}
+
+#[test]
+fn with_jitter_holds_what_is_of_the_first_tier_there() {
+    let holds = |first_tier: &[&str], near: SensitivityPoint| {
+        let names = first_tier.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let jittered = Jittered {
+            set: String::from("network.access.jitter = \"1 ms\""),
+            recommended: names.first().cloned(),
+            equals: names.iter().skip(1).cloned().collect(),
+            holds: true,
+            open_with_seeds: None,
+            wins: Vec::new(),
+        };
+        let document = kept(near, Some(jittered));
+        let chosen = document.recommended.expect("something is a win near").variant;
+        (chosen, document.jittered.expect("it stays").holds)
+    };
+    let all = || near(&["drr", "fq-pie", "fq-codel"], &[]);
+    assert_eq!(holds(&["fq-pie", "drr"], all()), (String::from("drr"), true));
+    assert_eq!(holds(&["fq-pie"], all()), (String::from("fq-pie"), true));
+    // Of the first tier nothing is of the first tier there, or nothing is a win there.
+    assert_eq!(holds(&["cake"], all()), (String::from("drr"), false));
+    assert_eq!(holds(&[], all()), (String::from("drr"), false));
 }

@@ -1,18 +1,18 @@
 //! What to measure afterwards, with the values of the simulation.
 
 use super::super::Plan;
-use super::super::place::{Place, base_rtt};
+use super::super::place::Place;
 use super::super::words::seconds;
-use super::Results;
+use super::{Results, idle};
 use crate::result::{Group, Summary, Variant};
 use fleetfoot_sim::spec::Traffic;
 
-/// A ping under load: the base RTT and what waits at both directions of the link, before and after.
+/// A ping under load: what it takes on the idle network, and with what waits at both directions of the link, before and after.
 ///
 /// Where the scenario has pings, their times are the values; else those of echo requests that were measured beside the traffic (`super::super::echo`).
 /// Of a variant for which neither is there, the waits of all packets give a coarse value: with `fair` queues a ping does not stand behind
 /// others' packets, so what packets wait on average is the most it waits. Where a shaper follows a rate that varies (`promised` is false), only
-/// what was before is said.
+/// what was before is said. Where a ping takes about as long afterwards, it shows nothing, and the times of the group that gains most are to be checked.
 pub(super) fn ping(
     plan: &Plan,
     place: &Place,
@@ -20,7 +20,7 @@ pub(super) fn ping(
     Results { variant, baseline }: Results<'_>,
     promised: bool,
 ) -> Option<String> {
-    let base = base_rtt(&plan.described).as_secs_f64();
+    let base = idle::ping(&plan.described);
     let order = |base: f64| {
         format!(
             "While the line is as busy as before, run: ping -c 60 ADDRESS (ADDRESS: a server that answers in about {} when nothing else uses the line).",
@@ -55,7 +55,18 @@ pub(super) fn ping(
             order(base)
         ));
     }
-    if let Some((name, before, after)) = pings(plan, variant, baseline) {
+    let pinged = pings(plan, variant, baseline);
+    let means = match (&pinged, &measured) {
+        (Some((_, before, after)), _) => Some((before.mean, after.mean)),
+        (None, Some((before, after))) => Some((before.mean, after.mean)),
+        (None, None) => None,
+    };
+    if means.is_some_and(|(before, after)| after > UNCHANGED * before)
+        && let Some((name, before, after)) = gains_most(variant, baseline)
+    {
+        return Some(expected(name, before, after));
+    }
+    if let Some((name, before, after)) = pinged {
         return Some(format!(
             "{} Average before: about {}; afterwards: about {}, 99 of 100 below {}, as {name} saw in the simulation.",
             order(base),
@@ -118,33 +129,47 @@ fn pings<'a>(plan: &'a Plan, variant: &Variant, baseline: &Variant) -> Option<(&
         })
 }
 
-/// The times of the first group that waits, before and, where they can be promised, after.
+/// The times of the group that gains most of those that wait, before and, where they can be promised, after.
 pub(super) fn transfers(variant: &Variant, baseline: &Variant, promised: bool) -> Option<String> {
-    let waiting = baseline
-        .groups
-        .iter()
-        .zip(&variant.groups)
-        .find_map(|(before, after)| {
-            let of = |group: &Group| -> Option<f64> {
-                let times = group.fct_s.as_ref().or(group.delivery_latency_s.as_ref())?;
-                Some(times.mean)
-            };
-            before
-                .latency_sensitive
-                .then_some((before.name.as_str(), of(before)?, of(after)?))
-        });
-    let (name, before, after) = waiting?;
-    let before = seconds(before);
+    let waiting = waiting(variant, baseline);
+    let (name, before, after) =
+        waiting.min_by(|one, other| (one.2 / one.1).total_cmp(&(other.2 / other.1)))?;
     Some(match promised {
-        true => format!(
-            "Measure how long {name} takes at the same load: {before} on average before, about {} expected afterwards.",
-            seconds(after)
-        ),
+        true => expected(name, before, after),
         false => format!(
-            "Measure how long {name} takes at the same load: {before} on average before. {UNPROMISED}"
+            "Measure how long {name} takes at the same load: {} on average before. {UNPROMISED}",
+            seconds(before)
         ),
     })
 }
+
+fn expected(name: &str, before: f64, after: f64) -> String {
+    format!(
+        "Measure how long {name} takes at the same load: {} on average before, about {} expected afterwards.",
+        seconds(before),
+        seconds(after)
+    )
+}
+
+/// Name and mean times (s) before and after of the group that gains most of those that wait, if it gains enough to be seen.
+fn gains_most<'a>(variant: &'a Variant, baseline: &'a Variant) -> Option<(&'a str, f64, f64)> {
+    let seen = waiting(variant, baseline).filter(|(_, before, after)| *after <= UNCHANGED * before);
+    seen.min_by(|one, other| (one.2 / one.1).total_cmp(&(other.2 / other.1)))
+}
+
+/// Groups that wait: their names and mean times (s) before and after.
+fn waiting<'a>(variant: &'a Variant, baseline: &'a Variant) -> impl Iterator<Item = (&'a str, f64, f64)> {
+    let of = |group: &Group| -> Option<f64> {
+        let times = group.fct_s.as_ref().or(group.delivery_latency_s.as_ref())?;
+        Some(times.mean).filter(|mean| *mean > 0.0)
+    };
+    let groups = baseline.groups.iter().zip(&variant.groups);
+    let waiting = groups.filter(|(before, _)| before.latency_sensitive);
+    waiting.filter_map(move |(before, after)| Some((before.name.as_str(), of(before)?, of(after)?)))
+}
+
+/// Times that fall to no less than this share are about the same for who measures them.
+const UNCHANGED: f64 = 0.9;
 
 /// What is said in place of figures for afterwards.
 const UNPROMISED: &str = "How much less it is afterwards depends on how soon the shaper follows the line, which was not simulated.";
@@ -184,4 +209,54 @@ fn waits(plan: &Plan, place: &Place, variant: &Variant) -> Option<Waits> {
         mean: sum.mean + way.mean,
         p99: sum.p99 + way.p99,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{gains_most, transfers};
+    use crate::compare::{Choice, Plan, build};
+    use crate::result::Variant;
+    use crate::run::{Options, execute};
+    use crate::testing::{engine, scenario};
+    use std::sync::atomic::AtomicBool;
+
+    /// A variant with a group that waits for each of these mean times (s).
+    fn waiting(means: &[f64]) -> Variant {
+        let plan = Plan::compare(scenario(), &Choice::default()).expect("it resolves");
+        let (options, never) = (Options::default(), AtomicBool::new(false));
+        let batch = execute(&plan.jobs(), &plan.seeds[..2], &options, &never, &engine, &|_| ());
+        let document = build(&plan, &batch.expect("it runs"), "").document;
+        let mut variant = document.variants.into_iter().next().expect("as described");
+        let pages = variant.groups.swap_remove(0);
+        let group = |(number, &mean): (usize, &f64)| {
+            let mut group = pages.clone();
+            group.name = format!("group {number}");
+            group.fct_s = group.fct_s.map(|mut times| {
+                times.mean = mean;
+                times
+            });
+            group
+        };
+        variant.groups = means.iter().enumerate().map(group).collect();
+        variant
+    }
+
+    #[test]
+    fn what_is_checked_is_the_group_that_gains_most() {
+        let before = waiting(&[0.01, 0.208, 0.1]);
+        let after = waiting(&[0.01, 0.0012, 0.05]);
+        assert_eq!(
+            transfers(&after, &before, true).as_deref(),
+            Some(
+                "Measure how long group 1 takes at the same load: 208 ms on average before, about 1.2 ms expected afterwards."
+            )
+        );
+        assert_eq!(gains_most(&after, &before), Some(("group 1", 0.208, 0.0012)));
+        let hardly = waiting(&[0.01, 0.2, 0.095]);
+        assert_eq!(
+            gains_most(&hardly, &before),
+            None,
+            "less than a tenth is not seen"
+        );
+    }
 }

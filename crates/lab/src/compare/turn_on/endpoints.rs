@@ -2,10 +2,11 @@
 //!
 //! A switch without a counterpart in Linux says so and names what is nearest.
 
+use super::super::senders::{acts_at_both, data_side, switch};
 use super::super::{Plan, Planned};
 use super::controllers::controller;
 use super::line;
-use super::queues::tc_time;
+use super::routes::{self, Route, route_time};
 use crate::result::{Instruction, Senders};
 use fleetfoot_core::time::Duration;
 use std::collections::BTreeMap;
@@ -46,14 +47,14 @@ pub(super) enum How {
 
 /// Instructions for the hosts of `planned`; none if it leaves them as they are. `check` says what to measure.
 pub(super) fn at_hosts(plan: &Plan, planned: &Planned, check: Option<&str>) -> Vec<Instruction> {
-    let Some(senders) = planned.senders else {
+    let Some(senders) = data_side(&plan.described, &planned.resolved) else {
         return Vec::new();
     };
+    let access_line = is_access_line(plan);
     let mut ends: BTreeMap<End, Vec<Step>> = BTreeMap::new();
-    for step in steps(planned) {
+    for step in steps(plan, planned, Route::of(plan, access_line)) {
         ends.entry(step.end).or_default().push(step);
     }
-    let access_line = is_access_line(plan);
     let relays = relays(plan, planned);
     let with_relays = |mut one: Instruction| {
         if !relays.is_empty() {
@@ -65,9 +66,28 @@ pub(super) fn at_hosts(plan: &Plan, planned: &Planned, check: Option<&str>) -> V
         }
         one
     };
-    ends.into_iter()
-        .map(|(end, steps)| with_relays(instruction(planned, end, senders, access_line, &steps, check)))
+    let each = ends.iter().flat_map(|(end, steps)| {
+        let hosts = hosts_at(*end, senders);
+        // A server accepts and a client asks: a proxy for each.
+        let sides = match hosts == Senders::Both && steps.iter().any(Step::is_proxied) {
+            true => vec![Senders::Servers, Senders::Clients],
+            false => vec![hosts],
+        };
+        sides.into_iter().map(move |hosts| (hosts, steps))
+    });
+    each.map(|(hosts, steps)| with_relays(instruction(planned, hosts, access_line, steps, check)))
         .collect()
+}
+
+/// The hosts that are set for a switch that acts at `end`, where `senders` send the data.
+fn hosts_at(end: End, senders: Senders) -> Senders {
+    match (end, senders) {
+        (End::Senders, senders) => senders,
+        (End::Receivers, Senders::Servers) => Senders::Clients,
+        (End::Receivers, Senders::Clients) => Senders::Servers,
+        (End::Both, Senders::Servers | Senders::Clients) => Senders::Both,
+        (End::Receivers | End::Both, senders) => senders,
+    }
 }
 
 /// Names of the relays whose TCP `planned` changes.
@@ -88,19 +108,11 @@ fn relays<'a>(plan: &'a Plan, planned: &Planned) -> Vec<&'a str> {
 
 fn instruction(
     planned: &Planned,
-    end: End,
-    senders: Senders,
+    hosts: Senders,
     access_line: bool,
     steps: &[Step],
     check: Option<&str>,
 ) -> Instruction {
-    let hosts = match (end, senders) {
-        (End::Senders, senders) => senders,
-        (End::Receivers, Senders::Servers) => Senders::Clients,
-        (End::Receivers, Senders::Clients) => Senders::Servers,
-        (End::Both, Senders::Servers | Senders::Clients) => Senders::Both,
-        (End::Receivers | End::Both, senders) => senders,
-    };
     let device = match (hosts, access_line) {
         (Senders::Servers, true) => {
             "every server at the other end: whoever runs it can do this, nothing at your end of the line can"
@@ -114,8 +126,7 @@ fn instruction(
         (Senders::Both, false) => "every server and every client",
         (Senders::Hosts, _) => "every host that takes part",
     };
-    let is_proxied = |step: &&Step| matches!(step.how, How::Proxy);
-    let proxied = steps.iter().any(|step| is_proxied(&step));
+    let proxied = steps.iter().any(Step::is_proxied);
     // A server accepts: programs that ask a proxy are on the other side.
     let served = hosts == Senders::Servers;
     let mut commands: Vec<String> = Vec::new();
@@ -141,7 +152,12 @@ fn instruction(
     }
     let mut needs = match steps {
         [one] => one.needs.clone(),
-        steps if proxied => distinct(steps.iter().filter(is_proxied).map(|step| step.needs.clone())),
+        steps if proxied => distinct(
+            steps
+                .iter()
+                .filter(|step| step.is_proxied())
+                .map(|step| step.needs.clone()),
+        ),
         // Of several, each says what it is about.
         steps => distinct(steps.iter().map(|step| match &step.how {
             How::Sysctl(setting) => format!("{setting}: {}", step.needs),
@@ -157,9 +173,7 @@ fn instruction(
             " To keep it after a restart, put the settings into a file such as /etc/sysctl.d/90-tcp.conf.",
         );
     }
-    if commands.iter().any(|command| command.starts_with("ip route")) {
-        needs.push_str(" It holds for IPv4 until the route is set anew; for IPv6 the same with ip -6.");
-    }
+    needs.push_str(&routes::note(&commands));
     Instruction {
         place: hosts.name().to_owned(),
         device: device.to_owned(),
@@ -205,14 +219,6 @@ fn switches_of(planned: &Planned) -> String {
     words
 }
 
-/// The key under `[tcp]` that a path of a variant sets, for all traffic or for some.
-fn switch(path: &str) -> Option<&str> {
-    path.strip_prefix("tcp.").or_else(|| {
-        let (_, key) = path.strip_prefix("traffic.")?.split_once(".tcp.")?;
-        Some(key)
-    })
-}
-
 /// Sentences one after the other, each once.
 fn distinct(texts: impl Iterator<Item = String>) -> String {
     let mut kept: Vec<String> = Vec::new();
@@ -224,10 +230,9 @@ fn distinct(texts: impl Iterator<Item = String>) -> String {
     kept.join(" ")
 }
 
-/// Whether the network holds a line to a provider: by its medium, or by rates that differ between the directions.
+/// Whether users stand at one end of a line and servers of others at the other: by its medium, or by rates that differ between the directions.
 fn is_access_line(plan: &Plan) -> bool {
-    let medium =
-        |info: &crate::scenario::LinkInfo| info.medium.is_some_and(|medium| line::access(medium).is_some());
+    let medium = |info: &crate::scenario::LinkInfo| info.medium.is_some_and(line::leads_to_others);
     let uneven = || {
         plan.places.iter().any(|place| {
             let way_back = plan
@@ -241,7 +246,7 @@ fn is_access_line(plan: &Plan) -> bool {
 }
 
 /// One for each switch that the variant sets, in its order.
-fn steps(planned: &Planned) -> Vec<Step> {
+fn steps(plan: &Plan, planned: &Planned, route: Route) -> Vec<Step> {
     let mut switches: Vec<(String, String)> = Vec::new();
     for (path, value) in planned.set.iter() {
         let switch = switch(path).map(|key| (key.trim_end_matches(".kind").to_owned(), word(value)));
@@ -264,7 +269,13 @@ fn steps(planned: &Planned) -> Vec<Step> {
             "dsack" => true,
             key => !key.contains('.') || !has(key.split('.').next().unwrap_or(key)),
         })
-        .map(|(key, value)| step(key, value, &switches, floor));
+        .map(|(key, value)| {
+            let mut step = step(key, value, &switches, floor, route);
+            if acts_at_both(&plan.described, &planned.resolved, key) {
+                step.end = End::Both;
+            }
+            step
+        });
     steps.collect()
 }
 
@@ -277,8 +288,14 @@ fn word(value: &toml::Value) -> String {
     }
 }
 
-/// `floor`: the least time before a sender sends again.
-fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Duration>) -> Step {
+/// `floor`: the least time before a sender sends again; `route`: by which its packets leave.
+fn step(
+    key: &str,
+    value: &str,
+    switches: &[(String, String)],
+    floor: Option<Duration>,
+    route: Route,
+) -> Step {
     let command = |line: &str| How::Command(String::from(line));
     let on = u8::from(value == "true");
     match (key, value) {
@@ -291,7 +308,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             };
             Step::new(
                 End::Senders,
-                route("initcwnd", "[0-9]*", segments),
+                route.with("initcwnd", "[0-9]*", segments),
                 &format!(
                     "A new connection may send {segments} packets before the first answer comes back, so that short transfers need fewer round trips or burst less."
                 ),
@@ -302,7 +319,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             let time = floor.map_or_else(|| time.replace(' ', ""), route_time);
             Step::new(
                 End::Senders,
-                route("rto_min", "[0-9a-z]*", &time),
+                route.with("rto_min", "[0-9a-z]*", &time),
                 &format!(
                     "A sender that gets no answer sends again after {time} at the earliest, beyond the time an answer takes."
                 ),
@@ -311,7 +328,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         }
         ("delayed_ack", "off") => Step::new(
             End::Receivers,
-            route("quickack", "[01]", "1"),
+            route.with("quickack", "[01]", "1"),
             "The receiver answers every packet at once instead of waiting for a second one.",
             "Linux 3.11 or later, package iproute2.",
         ),
@@ -407,7 +424,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             sysctl("tcp_early_retrans=3"),
             "A sender that hears nothing probes after two round trips, so that a lost last packet is repaired without the timer.",
             if how == "draft" {
-                "Linux 3.10 or later (to 4.17 exactly as simulated, then as in RFC 8985); the default."
+                "Linux 3.10 or later; the default. To 4.13 as simulated, from 4.11 on with sysctl net.ipv4.tcp_fack=1; from 4.14 on one packet waits for two round trips and 200 ms, as in RFC 8985."
             } else {
                 "Linux 3.10 or later; the default."
             },
@@ -525,6 +542,10 @@ impl Step {
             needs: needs.to_owned(),
         }
     }
+
+    fn is_proxied(&self) -> bool {
+        matches!(self.how, How::Proxy)
+    }
 }
 
 /// By no command.
@@ -558,17 +579,4 @@ It acts on what the server sends; what clients send is their own TCP's.";
 
 fn sysctl(setting: &str) -> How {
     How::Sysctl(format!("net.ipv4.{setting}"))
-}
-
-/// A property of the default route, in place of the one it may have; `ip` prints `rto_min lock` and does not read it.
-fn route(property: &str, pattern: &str, value: &str) -> How {
-    How::Command(format!(
-        "ip route change $(ip route show default | head -n 1 | sed 's/rto_min lock/rto_min/; s/ {property} {pattern}//') {property} {value}"
-    ))
-}
-
-/// A time as `ip route` reads it: whole milliseconds or seconds.
-fn route_time(span: Duration) -> String {
-    let rounded = Duration::from_millis(span.as_nanos().div_ceil(1_000_000).max(1));
-    tc_time(rounded)
 }

@@ -1,7 +1,6 @@
 //! What is known of kinds of lines: whose device holds the queue, what it is called, and what packets carry there.
 
-use super::super::place::Place;
-use crate::result::Variant;
+use super::carried::Carried;
 use crate::scenario::Medium;
 use fleetfoot_core::units::Rate;
 
@@ -36,6 +35,11 @@ pub(super) fn access(medium: Medium) -> Option<Access> {
     })
 }
 
+/// Whether the other end of a network with such a line is usually not the user's: a line to a provider, or a radio by which users reach one.
+pub(super) fn leads_to_others(medium: Medium) -> bool {
+    medium == Medium::Wifi || access(medium).is_some()
+}
+
 /// What a line adds to a packet, as `tc` takes it.
 pub(super) struct Framing {
     /// Keyword or keywords of cake.
@@ -63,6 +67,15 @@ impl Framing {
         i64::from(self.overhead) - ETHERNET
     }
 
+    /// The words of cake with another number of bytes beyond layer 3; `overhead` behind a keyword takes the place of the keyword's own.
+    pub(super) fn with_overhead(&self, bytes: i64) -> String {
+        let own = format!("overhead {}", self.overhead);
+        match self.cake.contains(&own) {
+            true => self.cake.replace(&own, &format!("overhead {bytes}")),
+            false => format!("{} overhead {bytes}", self.cake),
+        }
+    }
+
     /// What of the line's rate carries packets.
     pub(super) fn carried(&self, rate: Rate) -> Rate {
         match self.ptm {
@@ -71,88 +84,62 @@ impl Framing {
         }
     }
 
-    /// What a shaper at `rate` sends, as a link of the simulation has it: cells are counted on average.
-    pub(super) fn as_a_link(&self, rate: Rate) -> Shaped {
-        match self.atm {
-            // The last cell of a packet is half empty on average; of 53 bytes of a cell 48 carry packets.
-            true => Shaped {
-                rate: Rate::from_bps(rate.bps() / 53 * 48),
-                framing: self.overhead + 24,
-            },
-            false => Shaped {
+    /// The line's own rate, of which `net` carries packets and what the line adds to them.
+    pub(super) fn of_line(&self, net: Rate) -> Rate {
+        let medium = match (self.atm, self.ptm) {
+            (true, _) => Some(Medium::Adsl),
+            (false, true) => Some(Medium::Vdsl),
+            (false, false) => None,
+        };
+        let share = medium.and_then(Medium::carried_share);
+        share.map_or(net, |(carried, whole)| {
+            Rate::from_bps((u128::from(net.bps()) * u128::from(whole) / u128::from(carried)) as u64)
+        })
+    }
+
+    /// What a shaper at `rate` sends, as a link of the simulation has it, which adds the same bytes to every packet: of cells, those that the packets
+    /// which crossed the line (`carried`) take on average; where nothing did, those of a packet of `full` bytes. `mean`: where the shaper itself
+    /// counts cells on average.
+    pub(super) fn as_a_link(&self, rate: Rate, mean: bool, carried: Option<&Carried>, full: u32) -> Shaped {
+        if !self.atm {
+            return Shaped {
                 rate: self.carried(rate),
                 framing: self.overhead,
-            },
+            };
         }
+        let added = |bytes: f64| self.cells(bytes.round() as u32) - bytes;
+        let added = match carried {
+            _ if mean => f64::from(self.overhead + HALF_A_CELL),
+            Some(carried) => carried.bytes(added) / carried.packets(),
+            None => added(f64::from(full)),
+        };
+        Shaped {
+            // Of 53 bytes of a cell 48 carry packets.
+            rate: Rate::from_bps(rate.bps() / 53 * 48),
+            framing: added.round() as u32,
+        }
+    }
+
+    /// Bytes in cells, without their headers, of a packet of `bytes` at layer 3: the last cell is filled up.
+    fn cells(&self, bytes: u32) -> f64 {
+        f64::from((bytes + self.overhead).max(self.least).div_ceil(48) * 48)
     }
 
     /// Bytes of the line's rate that a packet of `bytes` at layer 3 is counted with. `mean`: where cells are counted on average, as a file
     /// of the router does.
     pub(super) fn counted(&self, bytes: u32, mean: bool) -> f64 {
-        let bytes = (bytes + self.overhead).max(self.least);
+        let whole = (bytes + self.overhead).max(self.least);
         match (self.atm, self.ptm) {
-            (true, _) if mean => f64::from(bytes + 24) * 53.0 / 48.0,
-            (true, _) => f64::from(bytes.div_ceil(48) * 53),
-            (false, true) => f64::from(bytes) * 65.0 / 64.0,
-            (false, false) => f64::from(bytes),
+            (true, _) if mean => f64::from(whole + HALF_A_CELL) * 53.0 / 48.0,
+            (true, _) => self.cells(bytes) * 53.0 / 48.0,
+            (false, true) => f64::from(whole) * 65.0 / 64.0,
+            (false, false) => f64::from(whole),
         }
     }
 }
 
-/// The packets that filled a line in a simulation, as two kinds of one size each.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Carried {
-    /// Those with payload, and their mean size at layer 3 (bytes).
-    pub(super) data: (f64, f64),
-    /// Those without: acknowledgments and handshakes.
-    pub(super) empty: f64,
-}
-
-impl Carried {
-    /// What filled the links of `place` in `variant`; `None`: nothing did.
-    pub(super) fn at(place: &Place, variant: &Variant) -> Option<Carried> {
-        let (mut data, mut bytes, mut empty) = (0.0, 0.0, 0.0);
-        for link in place.links.iter().filter_map(|&link| variant.links.get(link)) {
-            data += link.data_units as f64;
-            empty += link.units.saturating_sub(link.data_units) as f64;
-            bytes += link.bytes as f64;
-        }
-        let links = place.links.iter().filter_map(|&link| variant.links.get(link));
-        let used = links.map(|link| link.utilisation).fold(0.0, f64::max);
-        if data + empty == 0.0 || used < FULL {
-            return None;
-        }
-        let payload = (bytes - empty * f64::from(EMPTY)).max(0.0);
-        let size = if data > 0.0 { payload / data } else { 0.0 };
-        Some(Carried {
-            data: (data, size),
-            empty,
-        })
-    }
-
-    /// Whether more of the bytes were those of packets without payload.
-    pub(super) fn is_mostly_empty(&self) -> bool {
-        self.empty * f64::from(EMPTY) > self.data.0 * self.data.1
-    }
-
-    /// Bytes of all of them, where a packet of so many bytes at layer 3 takes what `of` says.
-    pub(super) fn bytes(&self, of: impl Fn(f64) -> f64) -> f64 {
-        let (data, size) = self.data;
-        data * of(size) + self.empty * of(f64::from(EMPTY))
-    }
-
-    /// How many there were.
-    pub(super) fn packets(&self) -> f64 {
-        self.data.0 + self.empty
-    }
-}
-
-/// A line that is busy for this share of the time or more is full: what crosses it is what a shaper has to carry. (How much of a line is *needed*,
-/// which decides whether its margin is missed, is another measure with a bound of its own: `commanded::MOST_NEEDED`.)
-const FULL: f64 = 0.85;
-
-/// Bytes of a packet without payload at layer 3: IPv4, TCP and timestamps.
-const EMPTY: u32 = 52;
+/// What the last cell of a packet lacks on average (bytes), where packets have all sizes.
+const HALF_A_CELL: u32 = 24;
 
 /// What a shaper sends into a line.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,13 +5,16 @@
 //! one's own router, a little slower than the line, makes them wait there instead (`shaper`; docs/turn-on.md). What a
 //! variant does to queues and endpoints is read off its own settings, so that variants of a file get their commands too.
 
+mod carried;
 mod check;
 mod controllers;
 mod endpoints;
 mod htb;
+mod idle;
 mod line;
 mod queues;
 mod router;
+mod routes;
 mod shaper;
 #[cfg(test)]
 mod tests;
@@ -23,8 +26,8 @@ use crate::mechanisms::Effort;
 use crate::memory;
 use crate::result::{Instruction, Variant};
 use crate::scenario::Medium;
+use carried::Carried;
 use fleetfoot_sim::spec::LinkSpec;
-use line::Carried;
 pub(super) use line::Shaped;
 pub(super) use queues::beyond_tc;
 
@@ -82,9 +85,14 @@ pub fn instructions_of(plan: &Plan, index: usize, variant: &Variant, baseline: &
     with_results(plan, index, Some(Results { variant, baseline }))
 }
 
-/// What the commands of the variant at `index` send into the line at `place`; `None` without a shaper.
-pub(super) fn shaped(plan: &Plan, index: usize, place: &Place) -> Option<Shaped> {
-    shaper::shaped_at(plan, plan.variants.get(index)?, place)
+/// What the commands of the variant at `index`, of which these are the results, send into the line at `place`; `None` without a shaper.
+pub(super) fn shaped(plan: &Plan, index: usize, place: &Place, results: &Variant) -> Option<Shaped> {
+    shaper::shaped_at(
+        plan,
+        plan.variants.get(index)?,
+        place,
+        Carried::crossing(plan, place, results),
+    )
 }
 
 /// Whether most of what crosses a line behind a shaper of `done` has no payload.
@@ -93,7 +101,7 @@ pub(super) fn carries_acknowledgments(plan: &Plan, done: &Variant) -> bool {
     shapers.any(|one| {
         let mut places = plan.places.iter();
         let place = places.find(|place| place.described() == one.place);
-        let carried = place.and_then(|place| Carried::at(place, done));
+        let carried = place.and_then(|place| Carried::at(plan, place, done));
         carried.is_some_and(|carried| carried.is_mostly_empty())
     })
 }
@@ -215,7 +223,7 @@ fn with_results(plan: &Plan, index: usize, results: Option<Results<'_>>) -> Vec<
     let promised = !follows(plan, index);
     for place in planned.places.iter().filter_map(|&place| plan.places.get(place)) {
         let ping = |fair| check::ping(plan, place, fair, results?, promised);
-        let carried = results.and_then(|results| Carried::at(place, results.variant));
+        let carried = results.and_then(|results| Carried::at(plan, place, results.variant));
         let mut here = shaper::at_place(plan, planned, place, ping, carried);
         for (_, before) in found.iter_mut().filter(|(line, _)| *line == place.link) {
             for now in &mut here {

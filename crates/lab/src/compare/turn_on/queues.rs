@@ -6,7 +6,7 @@ mod turns;
 
 use super::super::long_path;
 use fleetfoot_core::parameter::Value;
-use fleetfoot_core::queue::Limit;
+use fleetfoot_core::queue::{DualPi2, Limit};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::spec::LinkSpec;
@@ -461,12 +461,7 @@ impl<'a> Queue<'a> {
         }
         let step = match (self.value("step"), self.rate) {
             (Some(Value::Duration(step)), _) => step,
-            (_, Some(rate)) => {
-                // As queue `dualpi2` derives it: what two of the largest packets take, at least 1 ms.
-                let bits = 16.0 * f64::from(self.link.mtu + self.link.framing);
-                let micros = (bits / rate.bps().max(1) as f64 * 1e6).ceil() as u64;
-                Duration::from_micros(micros).max(Duration::from_millis(1))
-            }
+            (_, Some(rate)) => DualPi2::automatic_step(rate, self.link.mtu, self.link.framing),
             _ => Duration::from_millis(1),
         };
         if step != Duration::from_millis(1) {
@@ -509,8 +504,16 @@ fn memory_of(bytes: u64) -> u64 {
     (bytes + 390).next_power_of_two() + 256
 }
 
-/// From which kernel on there is cake.
-pub(super) const CAKE_NEEDS: &str = "Linux 4.19 or later, package iproute2 (OpenWrt: kmod-sched-cake).";
+/// From which kernel on there is cake, and at lines that a home router serves, where OpenWrt has it.
+pub(super) fn cake_needs(rate: Option<Rate>) -> &'static str {
+    match rate {
+        Some(rate) if rate >= HOME_ROUTER => "Linux 4.19 or later, package iproute2.",
+        _ => "Linux 4.19 or later, package iproute2 (OpenWrt: kmod-sched-cake).",
+    }
+}
+
+/// From this rate on a line is hardly that of a home router.
+const HOME_ROUTER: Rate = Rate::from_bps(1_000_000_000);
 /// Bytes of an acknowledgment over IPv4 without options.
 const SMALLEST: u64 = 40;
 /// Bytes that `fq_codel` and `fq_pie` hold unless told otherwise.

@@ -5,16 +5,18 @@
 //! provider already, and the shaper can only make senders slow down, so it needs room for that queue to drain. Mobile lines
 //! get the 15 % that the same guide leaves of a rate nobody has measured.
 
+mod held;
+
 use super::super::place::Place;
-use super::super::{Plan, Planned, words};
-use super::htb::{arrivals, direct, direct_nearest, shaper};
-use super::line::{self, Access, Carried, Framing, Shaped, tc_rate};
-use super::queues::{CAKE_NEEDS, Discipline};
+use super::super::{Plan, Planned};
+use super::carried::Carried;
+use super::htb::{arrivals, direct, direct_nearest};
+use super::line::{self, Access, Shaped};
+use super::queues::{Discipline, cake_needs};
 use super::router::bridge;
 use super::{memory_beyond, with_queue};
 use crate::result::Instruction;
 use crate::scenario::Medium;
-use fleetfoot_core::parameter::Value;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::spec::{LinkRate, LinkSpec};
 
@@ -49,9 +51,16 @@ pub(super) fn at_place(
     found
 }
 
-/// What the shaper for the queue that `planned` has at `place` sends into the line; `None`: there is none.
-pub(super) fn shaped_at(plan: &Plan, planned: &Planned, place: &Place) -> Option<Shaped> {
-    Here::new(plan, planned, place)?.instructions().1
+/// What the shaper for the queue that `planned` has at `place`, which `carried` crossed, sends into the line; `None`: there is none.
+pub(super) fn shaped_at(
+    plan: &Plan,
+    planned: &Planned,
+    place: &Place,
+    carried: Option<Carried>,
+) -> Option<Shaped> {
+    let mut here = Here::new(plan, planned, place)?;
+    here.carried = carried;
+    here.instructions().1
 }
 
 /// Whether the queue at `place` is had by a shaper beside a line whose rate nobody can write into a command.
@@ -69,6 +78,8 @@ struct Here<'a> {
     /// Its rate, where that is constant and limited.
     rate: Option<Rate>,
     medium: Option<Medium>,
+    /// Whether that rate is without what a line of DSL takes for itself.
+    net: bool,
     check: Option<String>,
     /// What crossed it in the simulation of the variant.
     carried: Option<Carried>,
@@ -79,6 +90,7 @@ impl<'a> Here<'a> {
     fn new(plan: &'a Plan, planned: &'a Planned, place: &'a Place) -> Option<Here<'a>> {
         let &index = place.links.first()?;
         let link = planned.resolved.spec.links.get(index)?;
+        let info = plan.described.links_info.get(index);
         Some(Here {
             plan,
             place,
@@ -87,7 +99,8 @@ impl<'a> Here<'a> {
                 LinkRate::Constant(rate) if rate != Rate::UNLIMITED => Some(rate),
                 LinkRate::Constant(_) | LinkRate::Trace { .. } => None,
             },
-            medium: plan.described.links_info.get(index).and_then(|info| info.medium),
+            medium: info.and_then(|info| info.medium),
+            net: info.and_then(|info| info.rate_is_net).unwrap_or(false),
             check: None,
             carried: None,
         })
@@ -310,6 +323,7 @@ impl<'a> Here<'a> {
         let why = format!(
             "Packets wait in {holder}, where you cannot log in, and the rate changes from moment to moment: {shaper}. Simulated as if {holder} itself had this queue; a shaper next to it, which learns the rate only after a while, gets a part of this."
         );
+        let cake = cake_needs(None);
         let (commands, needs) = if self.place.forward && discipline.shapes {
             let arguments = discipline.arguments.unwrap_or_default();
             let shaped = arguments.replacen("cake", "cake autorate-ingress", 1);
@@ -318,7 +332,7 @@ impl<'a> Here<'a> {
                 false,
             )];
             let needs = format!(
-                "{CAKE_NEEDS} autorate-ingress estimates the rate from the packets that arrive and shapes a little below that, so it follows the line with a delay and only where packets arrive. Instead of it, the script cake-autorate (OpenWrt) measures round-trip times and sets the rate of cake."
+                "{cake} autorate-ingress estimates the rate from the packets that arrive and shapes a little below that, so it follows the line with a delay and only where packets arrive. Instead of it, the script cake-autorate (OpenWrt) measures round-trip times and sets the rate of cake."
             );
             (commands, needs)
         } else {
@@ -328,10 +342,10 @@ impl<'a> Here<'a> {
             };
             let needs = match self.place.forward {
                 true => format!(
-                    "Where packets arrive, cake can estimate the rate itself (autorate-ingress){nearest}. {CAKE_NEEDS}"
+                    "Where packets arrive, cake can estimate the rate itself (autorate-ingress){nearest}. {cake}"
                 ),
                 false => format!(
-                    "The script cake-autorate (OpenWrt) measures round-trip times and sets the rate of cake{nearest}; no option of cake alone does it in this direction. {CAKE_NEEDS}"
+                    "The script cake-autorate (OpenWrt) measures round-trip times and sets the rate of cake{nearest}; no option of cake alone does it in this direction. {cake}"
                 ),
             };
             (Vec::new(), needs)
@@ -418,156 +432,6 @@ impl<'a> Here<'a> {
         places
             .filter(|other| other.link == self.place.link)
             .any(|other| other.rate != self.place.rate)
-    }
-
-    /// A shaper at `percent` of `rate` with the queue behind it, and what it sends into the line.
-    fn shaped(
-        &self,
-        device: String,
-        reason: &str,
-        rate: Rate,
-        out: bool,
-        percent: u64,
-    ) -> (Instruction, Shaped) {
-        let most = match self.parameter("bandwidth") {
-            Some(Value::Rate(bandwidth)) => bandwidth.bps(),
-            _ => u64::MAX,
-        };
-        let shaped = Rate::from_bps((u128::from(rate.bps()) * u128::from(percent) / 100) as u64)
-            .min(Rate::from_bps(most));
-        let discipline = self.discipline(Some(shaped), false);
-        let framing = line::framing(self.medium, self.link.framing);
-        let commands = match &discipline.arguments {
-            Some(arguments) => shaper(arguments, &discipline, &framing, self.link, shaped, out),
-            None => vec![bridge(self.link, Some((shaped, &framing)), out)],
-        };
-        let nearest = discipline
-            .nearest
-            .as_ref()
-            .and_then(|nearest| shaper(nearest, &discipline, &framing, self.link, shaped, out).pop());
-        let counted = if framing.atm {
-            format!(
-                "{} counts the {} bytes and the cells that the line adds to a packet",
-                framing.cake, framing.overhead
-            )
-        } else if matches!(self.medium, Some(Medium::Cellular | Medium::Satellite))
-            && framing.overhead > self.link.framing
-        {
-            format!(
-                "{} counts {} bytes with each packet, as on Ethernet, since what this line adds is not known",
-                framing.cake, framing.overhead
-            )
-        } else {
-            format!(
-                "{} counts the {} bytes that the line adds to a packet",
-                framing.cake, framing.overhead
-            )
-        };
-        let carried = if framing.ptm && !discipline.shapes {
-            let written = tc_rate(framing.carried(shaped));
-            format!("; of 65 bytes of this line 64 carry packets, hence the rate {written}")
-        } else {
-            String::new()
-        };
-        let described = f64::from(self.link.mtu + self.link.framing);
-        let counts = framing.counted(self.link.mtu, discipline.arguments.is_none());
-        let left = |described: f64, counts: f64| shaped.bps() as f64 / rate.bps() as f64 * described / counts;
-        let full = 1.0 - left(described, counts);
-        let of_all = self.carried.map(|carried| {
-            let mean = discipline.arguments.is_none();
-            let in_scenario = carried.bytes(|size| size + f64::from(self.link.framing));
-            let counted = carried.bytes(|size| framing.counted(size.round() as u32, mean));
-            (
-                carried,
-                in_scenario / carried.packets(),
-                counted / carried.packets(),
-            )
-        });
-        // Where packets are small, what is counted beside them weighs more.
-        let of_all = of_all
-            .filter(|(_, described, counts)| 1.0 - left(*described, *counts) >= full + words::LEAST_MARGIN);
-        let margin = of_all.map_or(full, |(_, described, counts)| 1.0 - left(described, counts));
-        let simulated = match of_all {
-            Some((carried, described, counts)) => format!(
-                " Packets here have {:.0} bytes on average: they take {counts:.0} bytes of the rate so, and {described:.0} in the scenario (`framing`), and the line carries {:.1} % of what was simulated.",
-                carried.bytes(|size| size) / carried.packets(),
-                100.0 * (1.0 - margin)
-            ),
-            None if counts > described + 0.5 => format!(
-                " A full packet of {} bytes takes {counts:.0} bytes of the rate so, and {described:.0} in the scenario (`framing`): the line carries {:.1} % of what was simulated.",
-                self.link.mtu,
-                100.0 * (1.0 - margin)
-            ),
-            None => String::new(),
-        };
-        let why = format!(
-            "{reason} A router that {} {}, {percent} % of {rate}, makes them wait in itself instead, where {}; the margin keeps the other queue empty, since the rate is never known exactly, and {}{carried}.{simulated}",
-            if out { "sends at" } else { "takes them at" },
-            shaped,
-            discipline.does,
-            if discipline.shapes {
-                counted
-            } else {
-                counted.replace(&framing.cake, "overhead")
-            },
-        );
-        let mut needs = needs(&discipline, &nearest);
-        needs.push_str(&match discipline.arguments {
-            Some(_) => self.names(&discipline, &framing),
-            None => String::from(
-                " Put the names of its ports in place of eth1 (towards your network) and eth0 (towards the line).",
-            ),
-        });
-        if out && !discipline.shapes && discipline.arguments.is_some() {
-            needs.push_str(" What this device itself sends by TCP still leaves in merged packets, and HTB counts the line's bytes once for each: ip link set dev eth0 gso_max_segs 1 ends that (docs/turn-on.md).");
-        }
-        let instruction = Instruction {
-            margin: Some(margin.max(0.0)),
-            ..self.instruction(device, commands, why, needs)
-        };
-        (instruction, framing.as_a_link(shaped))
-    }
-
-    /// Which names and numbers of the commands for `tc` are the user's to change.
-    fn names(&self, discipline: &Discipline, framing: &Framing) -> String {
-        // A PPP interface has no Ethernet header that is counted already, and PPPoE adds 8 bytes that only DSL's framing has.
-        let pppoe = if framing.with_pppoe { 0 } else { 8 };
-        let there = i64::from(framing.overhead) + pppoe;
-        let beyond = framing.beyond_ethernet();
-        let ppp = match (discipline.shapes, self.medium) {
-            (_, Some(Medium::Host | Medium::Switch)) => String::new(),
-            (true, _) => String::from(" (a router that dials in by PPPoE: the PPP interface)"),
-            (false, _) => format!(
-                " (a router that dials in by PPPoE: the PPP interface, with overhead {there} instead of {beyond})"
-            ),
-        };
-        let port = match self.medium {
-            Some(Medium::Host) => "the host's network interface",
-            Some(Medium::Switch) => "the switch's port",
-            _ => "your router's port to the line",
-        };
-        let mut text = format!(" Put the name of {port} in place of eth0{ppp}. It lasts until a restart");
-        text.push_str(match self.medium {
-            Some(Medium::Host | Medium::Switch) => ".",
-            _ => "; on OpenWrt the package luci-app-sqm keeps such settings.",
-        });
-        if let Some((keyword, bytes)) = framing.without_pppoe {
-            let exact = if discipline.shapes {
-                String::from(keyword)
-            } else {
-                format!("overhead {}", i64::from(bytes) - line::ETHERNET)
-            };
-            text.push_str(&format!(
-                " On a line without PPPoE (no user name to dial in with) {exact} is exact."
-            ));
-        }
-        text
-    }
-
-    fn parameter(&self, name: &str) -> Option<Value> {
-        let values = &self.link.queue_values;
-        let known = values.table().iter().any(|parameter| parameter.name == name);
-        known.then(|| values.value(name))
     }
 }
 

@@ -5,7 +5,7 @@ use super::instructions_of;
 use super::queues::Discipline;
 use crate::compare::{Choice, Plan, build};
 use crate::mechanisms::{ENTRIES, Effort, Preset};
-use crate::result::{Instruction, Summary, Variant};
+use crate::result::{Instruction, Senders, Summary, Variant};
 use crate::run::{Options, execute};
 use crate::scenario::{Medium, RouterFile, Scenario, router};
 use crate::testing::engine;
@@ -494,6 +494,22 @@ fn a_mobile_line_is_warned_that_its_rate_moves_and_a_radio_that_no_shaper_holds_
         radio[0].commands.is_empty() && radio[0].needs.contains("mac80211"),
         "{radio:?}"
     );
+}
+
+/// The step is that of the queue: two packets of 1500 bytes and 150 more each take 2 x 1650 x 8 bits, 5.28 ms at 5 Mbit/s.
+#[test]
+fn the_step_of_dualpi2_counts_framing_as_the_queue_does() {
+    let plan = planned(&cable(), &["dualpi2-l4s"], UP);
+    let links = &plan.variants[1].resolved.spec.links;
+    let mut link = links
+        .iter()
+        .find(|link| link.queue == "dualpi2")
+        .expect("it acts")
+        .clone();
+    (link.mtu, link.framing) = (1500, 150);
+    let discipline = Discipline::of(&link, Some(Rate::from_bps(5_000_000)));
+    let arguments = discipline.arguments.expect("Linux has it");
+    assert!(arguments.contains(" step_thresh 5280us"), "{arguments}");
 }
 
 /// Above max Linux marks what is ECN-capable unless `harddrop` is said: the variant simulates what its command does, and a file that drops there, as

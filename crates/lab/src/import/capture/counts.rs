@@ -17,6 +17,7 @@ pub(super) struct Counts {
     pub(super) duplicates: u64,
     pub(super) reordered: u64,
     pub(super) probes: u64,
+    pub(super) window_waits: u64,
     pub(super) aggregates: u64,
     pub(super) lost_track: u64,
     pub(super) missing: u64,
@@ -174,6 +175,11 @@ impl Counts {
             (
                 counts.probes,
                 "[keep-alives and probes of closed windows|keep-alive or probe of a closed window], not counted as data",
+            ),
+            (
+                counts.window_waits,
+                "time[s] a receiver's window held its sender back for as long as a pause. Where the replay is faster than the recording, `windows = true` in the \
+                 scenario keeps to the largest windows that were seen",
             ),
             (
                 counts.idle,

@@ -1,7 +1,8 @@
 //! What an acknowledgment reports as delivered, and how long the data waited in queues.
 
 use super::{Connection, LOST_TRACK, Prompt, Seen, offset};
-use crate::import::delivery::{Ack, Delivered, TICK_NS};
+use crate::import::clock::TICK_NS;
+use crate::import::delivery::{Ack, Delivered};
 use crate::import::link_layer::{FIN, SYN, Tcp};
 
 impl Connection {

@@ -1,11 +1,12 @@
 //! What follows from what is known of one end.
 
 use super::{End, Prompt};
+use std::collections::VecDeque;
 
 impl End {
     /// Bytes of its stream that were seen, without those in holes that are remembered.
     pub(in crate::import) fn seen_bytes(&self) -> u64 {
-        let holes: u64 = self.holes.iter().map(|hole| hole.1 - hole.0).sum();
+        let holes: u64 = self.holes.iter().map(|hole| hole.to - hole.from).sum();
         self.next.saturating_sub(holes)
     }
 
@@ -19,24 +20,108 @@ impl End {
         self.half_ns = Some(self.half_ns.map_or(half_ns, |least| least.min(half_ns)));
     }
 
-    /// Payload of a full segment: what was agreed, less the timestamps, or the largest that was seen.
+    /// What the options of both ends allow; `None`: neither was seen. RFC 9293 3.7.1: its peer's option bounds what an end may send, and its own interface
+    /// carries no more than its own option.
+    pub(super) fn agreed(&self) -> Option<u32> {
+        let both = [self.peer_mss, self.mss];
+        both.into_iter().flatten().min().map(|mss| self.payload(mss))
+    }
+
+    /// Its maximum segment size, where an option shows it.
+    pub(in crate::import) fn segment_size(&self) -> Option<u16> {
+        let options = if self.stamps { 12 } else { 0 };
+        self.agreed()?;
+        u16::try_from(self.full() + options).ok()
+    }
+
+    /// Payload of segments of this size: timestamps are in it.
+    fn payload(&self, mss: u16) -> u32 {
+        let options = if self.stamps { 12 } else { 0 };
+        u32::from(mss).saturating_sub(options).max(1)
+    }
+
+    /// Payload of a full segment: what the path carries as far as segments show it, or what was agreed, or the largest that was seen.
     pub(super) fn full(&self) -> u32 {
-        match self.mss {
-            Some(mss) => {
-                let options = if self.stamps { 12 } else { 0 };
-                u32::from(mss).saturating_sub(options).max(1)
-            }
-            // More than fits into a frame, and no round number of it: segmentation offload.
-            None if self.largest > ETHERNET_MSS && self.largest < JUMBO_MSS
-                || self.largest > JUMBO_MSS + 52 =>
-            {
-                ETHERNET_MSS - if self.stamps { 12 } else { 0 }
-            }
-            None => self.largest.max(1),
+        if let Some(agreed) = self.agreed() {
+            let most = self.peer_mss.or(self.mss).map_or(agreed, |mss| self.payload(mss));
+            return self.cut.agreed_on().filter(|cut| *cut <= most).unwrap_or(agreed);
+        }
+        // More than fits into a frame, and no round number of it: segmentation offload.
+        if self.largest > u32::from(ETHERNET_MSS) && self.largest < JUMBO_MSS || self.largest > JUMBO_MSS + 52
+        {
+            self.payload(ETHERNET_MSS)
+        } else {
+            self.largest.max(1)
         }
     }
 }
 
+/// How far an end may send: the right edges of the windows that its peer announced.
+///
+/// A segment that the window cuts ends at such an edge, and is as long as the window leaves room for (Linux `tcp_mss_split_point`). Edges are known where they
+/// pass, which may be long before the data that goes up to them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Edges(VecDeque<u64>);
+
+impl Edges {
+    /// The peer takes all up to `edge`; `next`: stream offset behind the last byte that was seen.
+    pub(super) fn announce(&mut self, edge: u64, next: u64) {
+        let last = self.0.back().copied().unwrap_or(next);
+        if edge > last && self.0.len() < MOST_EDGES {
+            self.0.push_back(edge);
+        }
+    }
+
+    /// Data was sent up to `stop`. Whether a window ended there.
+    pub(super) fn reach(&mut self, stop: u64) -> bool {
+        while self.0.front().is_some_and(|edge| *edge < stop) {
+            self.0.pop_front();
+        }
+        self.0.pop_front_if(|edge| *edge == stop).is_some()
+    }
+}
+
+/// Length of the segments of an end that were cut off from more data: that which most of them have.
+///
+/// The last segment that is queued has PSH (RFC 9293 MUST-61), so that one without was not all that there was to send. Where neither end ever sets it nothing is
+/// known (a gateway may clear it).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CutLength {
+    /// An end of the connection has set PSH.
+    pub(super) pushes: bool,
+    /// A vote for each such segment, against each of another length.
+    length: u32,
+    votes: u32,
+}
+
+impl CutLength {
+    /// Takes a segment with data. Whether its sender had more to send.
+    pub(super) fn take(&mut self, length: u32, pushed: bool) -> bool {
+        if pushed || !self.pushes {
+            return false;
+        }
+        if self.length == length {
+            self.votes = (self.votes + 1).min(MOST_VOTES);
+        } else if self.votes > 0 {
+            self.votes -= 1;
+        } else {
+            (self.length, self.votes) = (length, 1);
+        }
+        true
+    }
+
+    /// The length, where enough segments show it.
+    fn agreed_on(&self) -> Option<u32> {
+        (self.votes >= LEAST_VOTES).then_some(self.length)
+    }
+}
+
+/// Edges that are remembered of one end.
+const MOST_EDGES: usize = 256;
+
+/// Segments of one length that show what the path carries, and how many of another length show that it is another one now.
+const LEAST_VOTES: u32 = 4;
+const MOST_VOTES: u32 = 16;
 /// Payload of an Ethernet frame, and of a jumbo frame with timestamps over IPv6.
-const ETHERNET_MSS: u32 = 1460;
+const ETHERNET_MSS: u16 = 1460;
 const JUMBO_MSS: u32 = 8908;

@@ -208,12 +208,10 @@ impl Trials<'_> {
             }
             variants.push(resolved);
         }
-        let jobs = tried.iter().zip(&variants).map(|(one, resolved)| Job {
-            name: one.name(),
-            identity: String::new(), // nothing is kept
-            spec: line(&resolved.spec),
-            demand: None,
-        });
+        let jobs = tried
+            .iter()
+            .zip(&variants)
+            .map(|(one, resolved)| Job::new(one.name(), line(&resolved.spec), None));
         let jobs: Vec<Job> = jobs.collect();
         let batch = run::execute(
             &jobs,

@@ -55,6 +55,7 @@ pub(super) fn flows(studied: &Studied) -> Group {
         flows: (completed + censored) as u64,
         completed: completed as u64,
         censored: censored as u64,
+        undelivered: 0,
         fct_s: summarize(&samples, &resamples),
         acked_s: None,
         delivery_latency_s: None,

@@ -80,9 +80,9 @@ pub fn pareto(document: &Document) -> Option<Pareto> {
         .recommended
         .as_ref()
         .map(|recommended| recommended.variant.as_str());
-    // A part of a variant is no rival of it.
-    let whole = || rows.iter().filter(|row| !row.part);
-    let all: Vec<Point> = whole().filter_map(|row| Point::of(row, recommended)).collect();
+    // Parts of a variant, at one place or on one side only, are drawn where they are on the line: all of them would hide it.
+    let rivals = || rows.iter().filter(|row| !row.part || row.versus.pareto);
+    let all: Vec<Point> = rivals().filter_map(|row| Point::of(row, recommended)).collect();
     if all.is_empty() {
         return None;
     }
@@ -94,6 +94,9 @@ pub fn pareto(document: &Document) -> Option<Pareto> {
         "Up is more time saved for those who wait; right is more harm to anybody: the upper left is best. Lines through a mark are its 95 % intervals. \
          On the joined line no other setting saves as much for less harm.",
     );
+    if rows.iter().any(|row| row.part) {
+        text.push_str(" Settings at one place or on one side only are drawn where they are on it; whether they are significant is not tested.");
+    }
     if !left_out.is_empty() {
         text.push_str(&format!(
             " Not drawn, but in the table: {} that save{} less than {} % or harm{} more than {} %.",
@@ -115,7 +118,7 @@ pub fn pareto(document: &Document) -> Option<Pareto> {
         header: ["Variant", "Tier", "Time saved", "Harm", "Pareto front"]
             .map(str::to_owned)
             .to_vec(),
-        rows: whole()
+        rows: rivals()
             .map(|row| {
                 let cells = words::cells(row.versus);
                 vec![
@@ -266,7 +269,7 @@ fn legend(canvas: &mut Canvas, width: f64) -> f64 {
     for (radius, class, words) in [
         (5.0, "f1", "first tier"),
         (3.5, "fs", "significant win"),
-        (3.5, "fu", "not significant"),
+        (3.5, "fu", "not significant, or not tested"),
         (3.5, "fl", "significant loss"),
         (0.0, "fr", "Pareto front"),
     ] {

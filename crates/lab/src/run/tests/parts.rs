@@ -237,3 +237,33 @@ fn a_panic_reaches_the_caller_and_nothing_more_begins() {
     assert!(std::panic::catch_unwind(work).is_err());
     assert!(runs.into_inner() <= 2);
 }
+
+/// Two names for one specification: it is run once with each seed, and the second is reused, whichever thread comes first.
+#[test]
+fn jobs_that_are_the_same_run_share_it() {
+    let folder = crate::testing::folder("same-job");
+    let mut jobs = jobs();
+    let again = Job::new("better under another name", jobs[1].spec.clone(), None);
+    assert_eq!(again.identity, jobs[1].identity);
+    jobs.push(again);
+    let options = Options {
+        jobs: 8,
+        store: Some(crate::run::Store::open(&folder).expect("it can be made")),
+        fresh: false,
+    };
+    let seeds: Vec<u64> = (0..50).collect();
+    let (made, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let counting = |spec: &Spec, stop: &AtomicBool| {
+        made.fetch_add(1, Ordering::Relaxed);
+        engine(spec, stop)
+    };
+    let batch = crate::run::execute(&jobs, &seeds, &options, &stop, &counting, &|_| ()).expect("it runs");
+    assert_eq!(made.into_inner(), 3 * 50);
+    assert_eq!((batch.computed, batch.reused), (3 * 50, 50));
+    for (one, other) in batch.runs[1].iter().zip(&batch.runs[3]) {
+        assert_eq!(one.seed, other.seed);
+        assert!(std::sync::Arc::ptr_eq(&one.output, &other.output));
+    }
+    assert_eq!(std::fs::read_dir(&folder).expect("it is there").count(), 3 * 50);
+    std::fs::remove_dir_all(&folder).expect("it was made here");
+}

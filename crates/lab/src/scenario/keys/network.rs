@@ -181,7 +181,16 @@ const MEDIUM: Key = key(
     "medium",
     Kind::Choice(&Medium::NAMES),
     Described("unknown"),
-    "What kind of line it is: which device holds its queue, and so how a queue is turned on there. A run does not depend on it.",
+    "What kind of line it is: which device holds its queue, and so how a queue is turned on there. A run depends on it in one thing: what waits in a \
+     host's own interface (`host`, and `access` and `egress` with `ethernet` or nothing) holds its TCP back (`tcp.small_queues`).",
+);
+
+const RATE_IS_NET: Key = key(
+    "rate_is_net",
+    Kind::Flag,
+    Value("false"),
+    "For `medium = \"adsl\"` and `\"vdsl\"`: `rate` is what of the line's own rate carries packets and `framing`, 48/53 (ADSL: cells of ATM) or 64/65 (VDSL: PTM) of it. \
+     No run depends on it; commands for a shaper count from the line's own rate.",
 );
 
 pub(crate) static REVERSE: &[Key] = &[
@@ -239,6 +248,12 @@ pub(crate) static REVERSE: &[Key] = &[
         MEDIUM.kind,
         Described("the forward value"),
         "What kind of line the way back is.",
+    ),
+    key(
+        "rate_is_net",
+        RATE_IS_NET.kind,
+        Described("the forward value"),
+        "Whether `rate` of the way back is without what its line takes for itself.",
     ),
 ];
 
@@ -346,6 +361,7 @@ pub(crate) static LINK: &[Key] = &[
     ),
     LABEL,
     MEDIUM,
+    RATE_IS_NET,
 ];
 
 /// `[[link]]`.

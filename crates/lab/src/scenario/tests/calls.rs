@@ -110,6 +110,19 @@ fn everybody_who_waits_is_compared_and_losses_are_reported() {
     // The modem's queue holds 200 ms: half of the frames, those upwards, are later than 150 ms.
     assert!((0.4..=0.55).contains(&share(0, "call", "late_or_lost")));
     assert!(share(1, "call", "late_or_lost") < 0.01);
+    // Downwards nothing is full: 12 ms and the 4 kB of a frame. The median of both ways together is between the two.
+    let median = |variant: usize, way: &str| of(variant, "call").more[way].p50;
+    let (down, up) = (median(0, "frames_down_s"), median(0, "frames_up_s"));
+    assert!(down < 0.025 && up > 0.15, "{down} {up}");
+    let notes = comparison.document.notes.join("\n");
+    assert!(
+        notes.contains(
+            "call: its times are of frames both ways together, and the ways differ; medians down and up: "
+        ),
+        "{notes}"
+    );
+    let up = median(1, "frames_up_s");
+    assert!(up < 0.05, "{up}");
     let frames = of(0, "call");
     assert_eq!(frames.censored, 0, "a lost frame is a loss, not an age");
     assert!(

@@ -179,3 +179,26 @@ fn hardened_super_packets_ask_the_same_of_packets_bytes_and_time() {
         "{message}"
     );
 }
+
+#[test]
+fn a_jitter_that_does_not_vary_says_what_to_write() {
+    let with = |jitter: &str| LINE.replace("delay =", &format!("jitter = {jitter}\ndelay ="));
+    let error = refusal(&with("\"2 ms\"")).to_string();
+    assert!(
+        error.contains("{ dist = \"uniform\", min = \"0 s\", max = \"2 ms\" }"),
+        "{error}"
+    );
+    for allowed in ["\"0 s\"", "{ dist = \"uniform\", min = \"0 s\", max = \"2 ms\" }"] {
+        resolved(&with(allowed), &Setting::none());
+    }
+}
+
+#[test]
+fn a_key_of_a_table_of_a_group_is_shown_its_place() {
+    let text = format!("{LINE}name = \"state\"\nnagle = false\n");
+    let error = refusal(&text).to_string();
+    assert!(
+        error.contains("`nagle` belongs to the table `tcp` here: traffic.state.tcp.nagle"),
+        "{error}"
+    );
+}

@@ -34,6 +34,7 @@ fn line(label: Option<&str>, medium: Option<Medium>) -> LinkInfo {
     LinkInfo {
         label: label.map(str::to_owned),
         medium,
+        rate_is_net: None,
     }
 }
 
@@ -102,4 +103,32 @@ fn names_that_no_table_can_show_are_refused_where_they_stand() {
         all.push_str(&format!("{}\n\n", refusal(text)));
     }
     insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_rate_without_cells_is_said_of_lines_of_dsl_alone() {
+    let adsl = DUMBBELL.replace("medium = \"docsis\"", "medium = \"adsl\"\nrate_is_net = true");
+    let read = resolved(&adsl, &Setting::none());
+    for forward in [true, false] {
+        assert_eq!(
+            info(&read, "bottleneck", forward).rate_is_net,
+            Some(true),
+            "{forward}"
+        );
+    }
+    assert_eq!(info(&read, "access-0", true).rate_is_net, None);
+    let runs = resolved(&DUMBBELL.replace("docsis", "adsl"), &Setting::none());
+    assert_eq!(
+        crate::identity::of(&read.spec),
+        crate::identity::of(&runs.spec),
+        "no run depends on it"
+    );
+    let cable = DUMBBELL.replace("medium = \"docsis\"", "medium = \"docsis\"\nrate_is_net = true");
+    let error =
+        crate::scenario::Scenario::parse("test.toml", &cable).and_then(|read| read.resolve(&Setting::none()));
+    let error = error.expect_err("cable has no cells").message;
+    assert!(
+        error.starts_with("`rate_is_net` is for links with `medium = \"adsl\"`"),
+        "{error}"
+    );
 }

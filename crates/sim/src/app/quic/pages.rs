@@ -6,7 +6,8 @@
 
 use super::{Lines, Load, Place, Quic};
 use crate::app::compact::Draw;
-use crate::app::group::{Member, whole_bytes};
+use crate::app::group::Member;
+use crate::app::web::Wanted;
 use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
 use crate::quic::Heard;
@@ -29,6 +30,10 @@ struct User {
     document: Draw,
     object: Draw,
     think: Draw,
+    /// Time that the server needs for an answer.
+    server: Draw,
+    /// When the next page is wanted. A user's other events are those of answers.
+    next: Instant,
     /// What is being loaded.
     page: Option<Box<Page>>,
 }
@@ -39,17 +44,19 @@ struct Page {
     slot: u32,
     /// The document has not arrived.
     document: bool,
-    /// Sizes of objects not asked for yet, last first.
-    waiting: Vec<u64>,
+    /// Objects not asked for yet, last first.
+    waiting: Vec<Wanted>,
     /// What was asked for and has not arrived, by stream.
     asked: BTreeMap<StreamId, Asked>,
+    /// When the server answers on which stream.
+    answers: Vec<(Instant, StreamId)>,
 }
 
 /// Something that was asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 struct Asked {
-    bytes: u64,
-    /// What the server has not written of it; `None`: it does not know the request yet.
+    wanted: Wanted,
+    /// What the server has not written of it; `None`: it does not answer yet.
     left: Option<u64>,
 }
 
@@ -71,6 +78,8 @@ impl<'a> Quic<Pages<'a>> {
                 document: draw(&web.document, "request"), // the streams of `web`
                 object: draw(&web.object, "size"),
                 think,
+                server: draw(&web.server_time, "server"),
+                next: at,
                 page: None,
             });
             hosts.act_at(group, number, at);
@@ -119,8 +128,36 @@ impl Pages<'_> {
             };
             // Less than what any peer takes at once.
             pair.write(1, stream, request);
-            let bytes = page.waiting.pop().unwrap_or(1);
-            page.asked.insert(stream, Asked { bytes, left: None });
+            if let Some(wanted) = page.waiting.pop() {
+                page.asked.insert(stream, Asked { wanted, left: None });
+            }
+        }
+    }
+
+    /// The server begins to answer on a stream.
+    fn begin_answer<O: Observer>(
+        &mut self,
+        lines: &mut Lines,
+        hosts: &Hosts<'_, O>,
+        slot: u32,
+        stream: StreamId,
+    ) {
+        let page = self.page(hosts, slot);
+        if let Some(asked) = page.and_then(|page| page.asked.get_mut(&stream)) {
+            asked.left = Some(asked.wanted.bytes);
+        }
+        self.answer(lines, hosts, slot, stream);
+    }
+
+    /// The answers whose time has come.
+    fn serve<O: Observer>(&mut self, lines: &mut Lines, hosts: &Hosts<'_, O>, now: Instant, actor: u32) {
+        let due = |answer: &(Instant, StreamId)| answer.0 <= now;
+        while let Some(page) = self.users[actor as usize].page.as_deref_mut()
+            && let Some(at) = page.answers.iter().position(due)
+        {
+            let (slot, (_, stream)) = (page.slot, page.answers.remove(at));
+            self.begin_answer(lines, hosts, slot, stream);
+            lines.touch(Place { slot, side: 0 });
         }
     }
 
@@ -169,23 +206,32 @@ impl Pages<'_> {
         let user = &mut self.users[actor as usize];
         user.page = None;
         let think = Duration::from_secs_f64(user.think.sample()).max(Duration::from_nanos(1));
-        hosts.act_at(lines.group, actor, now.saturating_add(think));
+        let next = now.saturating_add(think);
+        if next < hosts.stop_of(lines.group) {
+            user.next = next;
+            hosts.act_at(lines.group, actor, next);
+        }
     }
 }
 
 impl Load for Pages<'_> {
-    /// A user wants the next page.
+    /// A user wants the next page, or the server answers.
     fn act<O: Observer>(&mut self, lines: &mut Lines, hosts: &mut Hosts<'_, O>, actor: u32, now: Instant) {
+        self.serve(lines, hosts, now, actor);
         let user = &mut self.users[actor as usize];
+        if user.next > now {
+            return;
+        }
+        user.next = Instant::FAR_FUTURE;
         if hosts.has_asked_enough(lines.group, actor, user.begun) {
             return;
         }
         user.begun += 1;
-        let document = whole_bytes(user.document.sample());
-        let mut waiting: Vec<u64> = (0..self.web.objects)
-            .map(|_| whole_bytes(user.object.sample()))
+        let document = Wanted::draw(&mut user.document, &mut user.server);
+        let mut waiting: Vec<Wanted> = (0..self.web.objects)
+            .map(|_| Wanted::draw(&mut user.object, &mut user.server))
             .collect();
-        let total = document + waiting.iter().sum::<u64>();
+        let total = document.bytes + waiting.iter().map(|wanted| wanted.bytes).sum::<u64>();
         waiting.push(document); // what is asked for first
         user.page = Some(Box::new(Page {
             record: hosts.open_record(lines.group, user.pair, now, Bytes(total)),
@@ -193,6 +239,7 @@ impl Load for Pages<'_> {
             document: true,
             waiting,
             asked: BTreeMap::new(),
+            answers: Vec::new(),
         }));
         self.connect(lines, hosts, now, actor);
     }
@@ -219,11 +266,18 @@ impl Load for Pages<'_> {
                 if ended && side == 1 {
                     self.arrived(lines, hosts, now, slot, stream);
                 } else if ended {
-                    let page = self.page(hosts, slot);
-                    if let Some(asked) = page.and_then(|page| page.asked.get_mut(&stream)) {
-                        asked.left = Some(asked.bytes);
+                    let Some(page) = self.page(hosts, slot) else {
+                        return; // of a page that is over
+                    };
+                    let asked = page.asked.get(&stream);
+                    let needs = asked.map_or(Duration::ZERO, |asked| asked.wanted.server);
+                    if needs.is_zero() {
+                        self.begin_answer(lines, hosts, slot, stream);
+                        return;
                     }
-                    self.answer(lines, hosts, slot, stream);
+                    let at = now.saturating_add(needs);
+                    page.answers.push((at, stream));
+                    hosts.remind(lines.group, hosts.slots[slot as usize].actor, at);
                 }
             }
             Heard::Lost if side == 1 => {
@@ -232,8 +286,9 @@ impl Load for Pages<'_> {
                 };
                 // What came first is asked for first again.
                 let missing = std::mem::take(&mut page.asked);
+                page.answers.clear();
                 page.waiting
-                    .extend(missing.values().rev().map(|asked| asked.bytes));
+                    .extend(missing.values().rev().map(|asked| asked.wanted));
                 let record = page.record;
                 add(lines, hosts, slot, record);
                 let actor = hosts.slots[slot as usize].actor;

@@ -268,6 +268,42 @@ fn codel_marks_or_defers_what_was_promised_and_refuses_a_later_first() {
     }
 }
 
+/// A drop that is owed for a packet without ECN passes by the firsts with ECN, which keep their places (RFC 3168 5: what can be marked is not dropped), and
+/// falls on the next first without.
+#[test]
+fn a_first_that_can_be_marked_does_not_pay_for_one_that_cannot() {
+    let ect = |flow: u32, number: u32, mark: Mark| {
+        let mut packet = packet(flow, number, mark);
+        packet.segment.set_ecn(Ecn::Ect0);
+        packet
+    };
+    let owing = |ecn: bool| {
+        let given = [
+            ("limit", Value::Limit(Limit::Packets(250))),
+            ("aqm", Value::Choice("codel")),
+            ("ecn", Value::Flag(ecn)),
+        ];
+        let mut bench = Bench::new(SpH::new(&values(SpH::PARAMETERS, &given), &AQM_LINK));
+        assert!(drained_until(&mut bench, 0, 20) > 0, "a packet was spared");
+        bench
+    };
+    let now = 300_000_000;
+    let mut bench = owing(true);
+    for id in 1..4 {
+        assert!(bench.enqueue(now, 0, ect(8, u32::from(id), Mark::first(3, id))));
+        assert!(!bench.saw(QueueEventKind::Marked));
+        let reserved = bench.queue.ledger.reserved();
+        assert_eq!(reserved, 2 * u64::from(id), "its followers have their places");
+    }
+    assert!(!bench.enqueue(now, 0, packet(9, 0, Mark::first(3, 4))));
+    assert_eq!(bench.drops[0].1, DropReason::Early);
+    assert!(bench.enqueue(now, 0, packet(9, 1, Mark::first(3, 5))), "once");
+    // Where nothing is marked, every first pays.
+    let mut bench = owing(false);
+    assert!(!bench.enqueue(now, 0, ect(8, 0, Mark::first(3, 1))));
+    assert_eq!(bench.drops[0].1, DropReason::Early);
+}
+
 /// Fifty packets of super-packets that come at once and leave one every 10 ms, until `left` still wait; the last spared one, in ms.
 fn drained_until(bench: &mut Bench<SpH>, begin: u64, left: u32) -> u64 {
     for number in 0..50 {

@@ -29,7 +29,15 @@ impl Queue<'_> {
             }
             "fq-pie" => (&["max_burst", "mean_packet", "derandomise"], self.gains()),
             "dualpi2" => (&["ramp", "scheduler"], self.rounded()),
-            "cake" => (&["bandwidth", "queues", "quantum", "ecn"], self.target()),
+            "cake" => {
+                let phrases = self.details("").into_iter().chain(self.target());
+                (&["bandwidth", "queues", "quantum", "ecn"], phrases.collect())
+            }
+            "codel" => (&[], self.details("").into_iter().collect()),
+            "fq-codel" => {
+                let more = " (with many flows on a slow line it also drops the only packet of a flow, which RFC 8289 5.4 spares: docs/trust.md)";
+                (&[], self.details(more).into_iter().collect())
+            }
             "drr" => (&["flow_limit", "key"], self.turns()),
             "sfq" => (&[], self.perturbation()),
             _ => (&[], Vec::new()),
@@ -48,6 +56,17 @@ impl Queue<'_> {
             value => shown(value),
         };
         (own != default).then(|| other(name, &theirs, &shown(own)))
+    }
+
+    /// Whose details are simulated, where they are not Linux's, and `more` about it.
+    fn details(&self, more: &str) -> Option<String> {
+        match self.value("details")? {
+            Value::Choice("linux") => None,
+            own => Some(format!(
+                "it was simulated with details = \"{}\", and Linux does what details = \"linux\" simulates{more}",
+                shown(own)
+            )),
+        }
     }
 
     /// PIE's alpha and beta as Linux counts them.
@@ -179,11 +198,27 @@ mod tests {
     fn defaults_are_those_of_linux() {
         for entry in AnyQueue::ENTRIES {
             let scenario = crate::testing::scenario().resolve(&crate::scenario::Setting::none());
-            let link = LinkSpec {
+            let mut link = LinkSpec {
                 queue: entry.name,
                 queue_values: Values::defaults(entry.parameters),
                 ..scenario.expect("it resolves").spec.links[0].clone()
             };
+            // Where an RFC or a paper differs from Linux the default is not Linux's, and is said.
+            if entry
+                .parameters
+                .iter()
+                .any(|parameter| parameter.name == "details")
+            {
+                assert_eq!(
+                    beyond_tc(&link).len(),
+                    1,
+                    "{}: {:?}",
+                    entry.name,
+                    beyond_tc(&link)
+                );
+                let linux = link.queue_values.set("details", Value::Choice("linux"));
+                linux.expect("Linux has it");
+            }
             assert!(
                 beyond_tc(&link).is_empty(),
                 "{}: {:?}",
@@ -195,7 +230,8 @@ mod tests {
 
     #[test]
     fn what_tc_takes_is_written() {
-        let (arguments, needs) = of("fq-codel", &[("batch", Value::Integer(1))]);
+        let linux = ("details", Value::Choice("linux"));
+        let (arguments, needs) = of("fq-codel", &[("batch", Value::Integer(1)), linux]);
         assert!(arguments.contains(" drop_batch 1"), "{arguments}");
         assert!(!needs.contains("cannot take"), "{needs}");
         // In 256ths: 0.08 are 20.48, and 20 / 256 = 0.078125.
@@ -208,7 +244,7 @@ mod tests {
             "{arguments}"
         );
         assert!(!needs.contains("cannot take"), "{needs}");
-        let (arguments, needs) = of("cake", &[("interval", ms(600)), ("target", ms(30))]);
+        let (arguments, needs) = of("cake", &[("interval", ms(600)), ("target", ms(30)), linux]);
         assert!(
             arguments.contains(" rtt 600ms") && !needs.contains("cannot take"),
             "{needs}"
@@ -224,13 +260,22 @@ mod tests {
                 .expect("it is said");
             said.to_owned()
         };
+        let linux = ("details", Value::Choice("linux"));
         assert_eq!(
-            said("cake", &[("target", ms(40))]),
+            said("fq-codel", &[("details", Value::Choice("rfc"))]),
+            "it was simulated with details = \"rfc\", and Linux does what details = \"linux\" simulates (with many flows on a slow line it also drops the only packet of a flow, which RFC 8289 5.4 spares: docs/trust.md)."
+        );
+        assert_eq!(
+            said("codel", &[("details", Value::Choice("ns-3"))]),
+            "it was simulated with details = \"ns-3\", and Linux does what details = \"linux\" simulates."
+        );
+        assert_eq!(
+            said("cake", &[("target", ms(40)), linux]),
             "target is 5 ms in Linux, not 40 ms, a twentieth of rtt."
         );
         assert_eq!(
             said("cake", &[("interval", ms(20))]),
-            "target is 1 ms in Linux, not 5 ms, a twentieth of rtt."
+            "it was simulated with details = \"paper\", and Linux does what details = \"linux\" simulates; target is 1 ms in Linux, not 5 ms, a twentieth of rtt."
         );
         assert_eq!(
             said(

@@ -1,6 +1,6 @@
 //! Disciplines whose flows take turns and that fill all the room they have, or count memory: cake, DRR and SFQ.
 
-use super::{CAKE_NEEDS, Discipline, Queue, Words, memory_of, tc_time};
+use super::{Discipline, Queue, Words, cake_needs, memory_of, tc_time};
 use fleetfoot_core::parameter::Value;
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::time::Duration;
@@ -42,7 +42,7 @@ impl Queue<'_> {
             nearest: None,
             stands_in: None,
             does: "computers get equal shares, and each connection waits in a queue of its own, so that short and quiet ones go ahead of long transfers",
-            needs: format!("{CAKE_NEEDS}{}", self.long_interval()),
+            needs: format!("{}{}", cake_needs(self.rate), self.long_interval()),
             elsewhere: String::from("fair queueing by host and flow"),
             room,
             fair: true,

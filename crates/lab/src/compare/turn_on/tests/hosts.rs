@@ -1,5 +1,6 @@
 //! What is turned on at hosts and relays, by the router of this program and by its proxy.
 
+use super::parsed::route_after;
 use super::*;
 
 #[test]
@@ -31,6 +32,166 @@ fn servers_are_not_the_homes() {
     );
     // Receivers answer: of servers' data those are the clients.
     assert_eq!(steps(&cable(), "delayed-ack-off", UP)[0].place, "clients");
+}
+
+/// Who reaches servers by a radio runs them no more than who reaches them by a cable modem; between machines of one's own a command is for all of them.
+#[test]
+fn servers_beyond_a_radio_are_another_s() {
+    let device = |medium: &str, name: &str| {
+        let text = line("40 Mbit/s", "40 Mbit/s", &format!("medium = \"{medium}\""));
+        steps(&text, name, UP)[0].device.clone()
+    };
+    for medium in ["wifi", "docsis", "adsl", "cellular"] {
+        assert_eq!(
+            device(medium, "vegas"),
+            "every server at the other end: whoever runs it can do this, nothing at your end of the line can",
+            "{medium}"
+        );
+        assert_eq!(
+            device(medium, "delayed-ack-off"),
+            "every device of yours at this line",
+            "{medium}"
+        );
+    }
+    for medium in ["switch", "host", "ethernet"] {
+        assert_eq!(device(medium, "vegas"), "every server", "{medium}");
+    }
+    // A shaper in a router has no place before a radio.
+    let radio = line("40 Mbit/s", "40 Mbit/s", "medium = \"wifi\"");
+    let queue = &steps(&radio, "fq-codel", UP)[0];
+    assert!(
+        queue.commands.is_empty() && queue.margin.is_none() && queue.device.ends_with("radio driver"),
+        "{queue:?}"
+    );
+}
+
+/// The simulation gives a switch to both ends of a group. A client's timer repairs its requests, and whoever answers must not wait longer
+/// than the timer of who asks (Linux: `tcp_delack_max` follows the least timeout).
+#[test]
+fn what_repairs_requests_is_set_at_both_ends() {
+    let exchanges = |request: &str| {
+        cable().replace(
+            "kind = \"transfer\"\nsize = \"20 kB\"\narrivals = { dist = \"poisson\", rate = \"20 per second\" }",
+            &format!("kind = \"request-response\"\ncount = 4\nrequest = \"{request}\"\nresponse = \"20 kB\"\nthink = \"100 ms\""),
+        )
+    };
+    let transfers = cable();
+    let (short, long) = (exchanges("300 B"), exchanges("200 kB"));
+    let (both, servers): (&[&str], &[&str]) = (&["servers and clients"], &["servers"]);
+    for (text, name, places) in [
+        (&short, "min-rto-20ms", both),
+        (&short, "min-rto-1s", both),
+        (&short, "no-rack-tlp", both),
+        // A first window has room for three hundred bytes.
+        (&short, "initial-window-20", servers),
+        (&short, "cdg", servers),
+        (&long, "initial-window-20", both),
+        // Nothing is sent from the clients. A shorter floor acts on their acknowledgments, a longer one does not.
+        (&transfers, "no-rack-tlp", servers),
+        (&transfers, "min-rto-20ms", both),
+        (&transfers, "min-rto-1s", servers),
+        // A server accepts, and programs at a client ask.
+        (&short, "tlp-restart", &["servers", "clients"]),
+        (&transfers, "tlp-restart", servers),
+    ] {
+        let plan = planned(text, &[name], UP);
+        let index = plan.variants.iter().position(|variant| variant.name == name);
+        let index = index.expect("it applies");
+        let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
+        let steps = instructions_of(&plan, index, &after, &before);
+        let found: Vec<&str> = steps.iter().map(|step| step.place.as_str()).collect();
+        assert_eq!(found, places, "{name}: {steps:?}");
+        let expected = match places {
+            ["servers"] => Senders::Servers,
+            _ => Senders::Both,
+        };
+        assert_eq!(plan.variants[index].senders, Some(expected), "{name}");
+        for step in &steps {
+            let [command] = step.commands.as_slice() else {
+                panic!("{name}: {step:?}");
+            };
+            let accepts = command.contains("--accept");
+            assert_eq!(
+                accepts,
+                name == "tlp-restart" && step.place == "servers",
+                "{name}: {command}"
+            );
+            assert_eq!(
+                step.device.contains("of yours at this line"),
+                step.place.contains("clients"),
+                "{step:?}"
+            );
+            assert_eq!(
+                step.device.contains("whoever runs it can do"),
+                step.place.contains("servers"),
+                "{step:?}"
+            );
+        }
+    }
+}
+
+/// Hosts of a subnet have a route for it, which is longer than the default route and comes first (longest prefix).
+#[test]
+fn within_a_site_the_route_to_the_peers_is_changed() {
+    let rack = line("10 Gbit/s", "10 Gbit/s", "medium = \"switch\"")
+        .replace("delay = \"10 ms\"", "delay = \"20 us\"");
+    let near = rack.replace(
+        "pairs = 2",
+        "pairs = 2\naccess = { rate = \"10 Gbit/s\", delay = \"10 us\" }",
+    );
+    for (name, property) in [
+        ("min-rto-20ms", "rto_min 20ms"),
+        ("initial-window-20", "initcwnd 20"),
+        ("delayed-ack-off", "quickack 1"),
+    ] {
+        let near = steps(&near, name, UP);
+        let [command] = near[0].commands.as_slice() else {
+            panic!("{near:?}");
+        };
+        assert!(
+            command.starts_with("PEER=10.0.0.3; ip route change $(ip route get fibmatch $PEER | ")
+                && command.ends_with(property),
+            "{command}"
+        );
+        assert!(
+            near[0]
+                .needs
+                .contains("PEER is the address of a host at the other end"),
+            "{near:?}"
+        );
+        let shown = route_after(command);
+        let Some(shown) = shown else {
+            eprintln!("skipped: no network namespace with ip here");
+            continue;
+        };
+        let changed: Vec<&str> = shown
+            .lines()
+            .filter(|line| line.replace("lock ", "").contains(property))
+            .collect();
+        assert!(
+            matches!(changed.as_slice(), [own] if own.starts_with("10.0.0.0/24 ")),
+            "{name}: {shown}"
+        );
+        // Over a line to a provider it is the default route.
+        let far = steps(&cable(), name, UP);
+        assert!(far[0].commands[0].contains("ip route show default"), "{far:?}");
+    }
+}
+
+/// A side alone is one of groups that send from there; a group whose both ends send has no side.
+#[test]
+fn what_acts_at_both_ends_has_no_part_on_one_side() {
+    let sides = |name: &str| {
+        let text = cable()
+            .replace("count = 2", "count = 2\ndirection = \"up\"")
+            .replace("size = \"20 kB\"", "size = \"20 kB\"\nlatency_sensitive = true");
+        let mut plan = planned(&text, &[name], UP);
+        plan.add_parts(name);
+        let parts = plan.variants.iter().filter(|variant| variant.part_of.is_some());
+        parts.count()
+    };
+    assert_eq!(sides("initial-window-20"), 2);
+    assert_eq!(sides("min-rto-20ms"), 0);
 }
 
 #[test]
@@ -212,6 +373,30 @@ fn counting_answers_alone_is_for_kernels_that_can() {
         on.contains("Linux 4.4 or later") && !on.contains("no effect"),
         "{on}"
     );
+}
+
+/// "tcp: adjust tail loss probe timeout" (bb4d991a28cc) came with Linux 4.14; 4.4 brought RACK, and FACK is off by default from 4.11 on
+/// (94bdc9785aab).
+#[test]
+fn the_probe_of_the_draft_is_that_of_kernels_before_4_14() {
+    let steps = steps(&cable(), "tail-loss-probe-draft", UP);
+    let step = steps
+        .iter()
+        .find(|step| step.commands.iter().any(|one| one.contains("tcp_early_retrans")));
+    let needs = &step.expect("it is a sysctl").needs;
+    assert!(
+        needs.contains("To 4.13 as simulated, from 4.11 on with sysctl net.ipv4.tcp_fack=1"),
+        "{needs}"
+    );
+    let entry = ENTRIES.iter().find(|entry| entry.name == "tail-loss-probe-draft");
+    let explained = entry.expect("it is registered").turn_on;
+    for wanted in [
+        "Linux 3.10 to 4.13:",
+        "from 4.4 on with net.ipv4.tcp_recovery=0",
+        "from 4.11 on with net.ipv4.tcp_fack=1",
+    ] {
+        assert!(explained.contains(wanted), "{explained}");
+    }
 }
 
 #[test]

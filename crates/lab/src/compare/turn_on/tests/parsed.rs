@@ -82,6 +82,14 @@ fn every_mechanism_has_steps_at_every_kind_of_line_and_its_commands_parse() {
 /// Two ports and a default route in a network namespace of their own.
 const PREPARE: &str = "ip link add eth0 type veth peer name eth1 && ip link set eth0 up && ip link set eth1 up && ip addr add 10.0.0.2/24 dev eth0 && ip route add default via 10.0.0.1 dev eth0";
 
+/// What routes there are after `command`, twice; `None`: there can be no such namespace here.
+pub(super) fn route_after(command: &str) -> Option<String> {
+    let script = format!("{PREPARE} || exit 3\n{command} && {command} || echo failed\nip route show");
+    let output = Command::new("unshare").args(["-n", "sh", "-c", &script]).output();
+    let output = output.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 #[test]
 fn a_line_that_fails_leaves_no_shaper_behind() {
     let queues = |command: &str| {

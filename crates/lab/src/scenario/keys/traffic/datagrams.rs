@@ -70,7 +70,7 @@ pub(super) const TFRC: KindKeys = KindKeys {
         key(
             "initial_window",
             Kind::Integer(1, 1000),
-            Described("as RFC 5348: 4 packets, 2 if they are large"),
+            Described("as RFC 5348, 4.2: 4380 bytes, but 2 packets at least and 4 at most; 3 of 1500 bytes"),
             "Packets in the first round-trip time after the first report.",
         ),
         key(

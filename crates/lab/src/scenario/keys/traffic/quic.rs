@@ -2,7 +2,7 @@
 
 use crate::scenario::keys::Default::{Described, Required, Value};
 use crate::scenario::keys::{ARRIVALS, COUNT, Key, Kind, KindKeys, POSITIVE_TIME, SIZES, key};
-use fleetfoot_sim::spec::{QuicController, QuicHandshake, TrafficKind};
+use fleetfoot_sim::spec::{QuicController, TlsHandshake, TrafficKind};
 
 const CONTROLLER: Key = key(
     "controller",
@@ -27,16 +27,23 @@ const ECN: Key = key(
 
 const HANDSHAKE: Key = key(
     "handshake",
-    Kind::Choice(QuicHandshake::NAMES),
+    Kind::Choice(TlsHandshake::NAMES),
     Value("\"full\""),
     "`full`: the server sends its certificates. `resumed`: the client has a session ticket, and it does not. `0-rtt`: with the ticket the client sends its first data at once.",
+);
+
+const TOKEN: Key = key(
+    "token",
+    Kind::Flag,
+    Described("true with `resumed` and `0-rtt`, else false"),
+    "The client brings an address token of an earlier connection (RFC 9000 8.1.3), so the server may answer its first datagram with more than three times its bytes. False: it comes from a new address, as after a change of network.",
 );
 
 const CERTIFICATE_CHAIN: Key = key(
     "certificate_chain",
     Kind::Bytes(100, 12_000),
     Value("\"2500 B\""),
-    "Bytes of the certificates in a full handshake: two of ECDSA as public authorities issue them (ours). Until it has heard from the client twice, a server sends three times what it received (RFC 9000 8.1): chains above about 3 kB take another round trip.",
+    "Bytes of the certificates in a full handshake: two of ECDSA as public authorities issue them (ours). Until it has heard from the client twice, a server sends three times what it received (RFC 9000 8.1): without `token`, chains above about 3 kB take another round trip.",
 );
 
 const LARGEST: Key = key(
@@ -64,7 +71,7 @@ const STREAM_WINDOW: Key = key(
     "stream_window",
     Kind::Bytes(1_200, 1 << 40),
     Value("\"1250 kB\""),
-    "What a receiver has room for on each stream; a connection has no limit beside it (quinn's defaults).",
+    "What a receiver has room for on each stream, which limits the rate to a window per round trip. All streams of a connection together have eight such windows on the way at most, and never less than 10 MB (quinn's `send_window`).",
 );
 
 pub(super) const QUIC: KindKeys = KindKeys {
@@ -78,6 +85,7 @@ pub(super) const QUIC: KindKeys = KindKeys {
         INITIAL_WINDOW,
         ECN,
         HANDSHAKE,
+        TOKEN,
         CERTIFICATE_CHAIN,
         LARGEST,
         ACK_EVERY,
@@ -106,11 +114,13 @@ pub(super) const QUIC_WEB: KindKeys = KindKeys {
             "Bytes of each request, towards the data sender.",
         ),
         super::THINK,
+        super::SERVER_TIME,
         super::DEMAND,
         CONTROLLER,
         INITIAL_WINDOW,
         ECN,
         HANDSHAKE,
+        TOKEN,
         CERTIFICATE_CHAIN,
         LARGEST,
         ACK_EVERY,

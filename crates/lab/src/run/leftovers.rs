@@ -1,0 +1,128 @@
+//! What a program that was killed left in a folder: files and folders whose names say which process was making them.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// How the name of a file ends that is being written; its process and a number stand before: `x.run.4711-0.part`.
+pub(super) const PART: &str = ".part";
+/// How the name of a file begins that finds out whether a folder can be written; its process follows.
+pub(super) const PROBE: &str = ".probe-";
+/// How the name of the folder begins in which a report is made; its process follows.
+pub(crate) const MAKING: &str = ".making-";
+
+/// A process of another machine or container is not seen from here, but goes on writing: what changed within this time stays.
+const QUIET: Duration = Duration::from_secs(3600);
+
+/// Removes what processes that have ended left in `folder`. What cannot be removed stays until it is next opened.
+pub(crate) fn remove_leftovers(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(process) = name.to_str().and_then(maker) else {
+            continue;
+        };
+        let modified = entry.metadata().and_then(|about| about.modified());
+        let quiet = modified
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok())
+            .is_some_and(|quiet| quiet >= QUIET);
+        if !quiet || lives(process) {
+            continue;
+        }
+        let _ = match entry.file_type() {
+            Ok(kind) if kind.is_dir() => fs::remove_dir_all(entry.path()),
+            _ => fs::remove_file(entry.path()),
+        };
+    }
+}
+
+/// The process that was making what has this name.
+fn maker(name: &str) -> Option<u32> {
+    let number = match name.strip_suffix(PART) {
+        Some(part) => {
+            let (_, number) = part.rsplit_once('.')?;
+            number.split_once('-').map_or(number, |(process, _)| process)
+        }
+        None => name.strip_prefix(PROBE).or_else(|| name.strip_prefix(MAKING))?,
+    };
+    number.parse().ok()
+}
+
+/// Whether a process with this number runs here, as far as can be seen.
+fn lives(process: u32) -> bool {
+    process == std::process::id() || Path::new(&format!("/proc/{process}")).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{maker, remove_leftovers};
+    use crate::run::Store;
+    use crate::testing::folder;
+    use std::fs;
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn a_name_says_who_was_making_it() {
+        for (name, process) in [
+            ("one.run.4711.part", Some(4711)),
+            ("one.run.4711-12.part", Some(4711)),
+            ("plan.7-0.part", Some(7)),
+            (".making-4711", Some(4711)),
+            (".probe-4711", Some(4711)),
+            ("one.run", None),
+            ("4711.part", None),
+            ("one.run.mine.part", None),
+            (".making-it", None),
+            ("making-4711", None),
+        ] {
+            assert_eq!(maker(name), process, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_killed_program_left_is_removed_when_a_folder_is_opened() {
+        // No process has a number this large (`PID_MAX_LIMIT` is 4,194,304).
+        let (dead, own) = (u32::MAX, std::process::id());
+        let folder = folder("leftovers");
+        let store = Store::open(&folder).expect("it can be made");
+        let old = |name: String| {
+            let path = folder.join(name);
+            fs::write(&path, b"half").expect("it can be written");
+            let file = fs::File::open(&path).expect("it was just written");
+            file.set_modified(SystemTime::now() - Duration::from_secs(7200))
+                .expect("it is ours");
+        };
+        old(format!("one.run.{dead}.part"));
+        old(format!("one.run.{dead}-3.part"));
+        old(format!(".probe-{dead}"));
+        old(format!("two.run.{own}-3.part"));
+        old(String::from("mine.part"));
+        fs::write(folder.join(format!("new.run.{dead}-4.part")), b"half").expect("it can be written");
+        let making = folder.join(format!(".making-{dead}"));
+        fs::create_dir(&making).expect("it can be made");
+        fs::write(making.join("report.html"), b"half").expect("it can be written");
+        let opened = fs::File::open(&making).expect("it was just made");
+        opened
+            .set_modified(SystemTime::now() - Duration::from_secs(7200))
+            .expect("it is ours");
+        let there = || {
+            let entries = fs::read_dir(&folder).expect("it is there").flatten();
+            let mut names: Vec<String> = entries
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect();
+            names.sort();
+            names
+        };
+        assert_eq!(there().len(), 7);
+        let again = Store::open(&folder).expect("it can be opened");
+        let stays = [
+            String::from("mine.part"),
+            format!("new.run.{dead}-4.part"),
+            format!("two.run.{own}-3.part"),
+        ];
+        assert_eq!(there(), stays);
+        assert_eq!(store.bytes() + again.bytes(), 0);
+        remove_leftovers(&folder.join("none"));
+        fs::remove_dir_all(&folder).expect("it was made here");
+    }
+}
