@@ -185,6 +185,8 @@ impl CongestionController for Bbr {
         if model.state == State::ProbeBw && model.rate() > 0.0 {
             model.pacing = model.rate() * model.margin();
             model.cycle_at = now;
+        } else if model.linux && model.state == State::ProbeRtt {
+            model.end_probe_rtt(now); // `bbr_cwnd_event`: nothing was in flight, so a round trip was over, too
         }
         model.after_pause = true; // silence has drained what there was: no need to probe
     }
@@ -390,18 +392,26 @@ impl Model {
                     self.next_round = self.delivered;
                 }
             }
-            Some(done) => {
+            Some(_) => {
                 self.probe_round |= round_start;
-                if self.probe_round && now >= done {
-                    self.min_rtt_at = now;
-                    self.restore_window();
-                    if self.full {
-                        self.enter_probe_bw(now);
-                    } else {
-                        self.state = State::Startup;
-                    }
+                if self.probe_round {
+                    self.end_probe_rtt(now);
                 }
             }
+        }
+    }
+
+    /// Ends ProbeRTT if its time is over (`bbr_check_probe_rtt_done`).
+    fn end_probe_rtt(&mut self, now: Instant) {
+        if self.probe_done_at.is_none_or(|done| now < done) {
+            return;
+        }
+        self.min_rtt_at = now;
+        self.restore_window();
+        if self.full {
+            self.enter_probe_bw(now);
+        } else {
+            self.state = State::Startup;
         }
     }
 

@@ -321,15 +321,21 @@ impl Naive {
                 if self.round_start {
                     self.probe_rtt_round_done = true;
                 }
-                if self.probe_rtt_round_done && now > stamp {
-                    self.rtprop_stamp = now;
-                    self.restore_cwnd();
-                    if self.filled_pipe {
-                        self.enter_probe_bw(now);
-                    } else {
-                        self.state = State::Startup;
-                    }
+                if self.probe_rtt_round_done {
+                    self.check_probe_rtt_done(now, stamp);
                 }
+            }
+        }
+    }
+
+    fn check_probe_rtt_done(&mut self, now: f64, stamp: f64) {
+        if now > stamp {
+            self.rtprop_stamp = now;
+            self.restore_cwnd();
+            if self.filled_pipe {
+                self.enter_probe_bw(now);
+            } else {
+                self.state = State::Startup;
             }
         }
     }
@@ -418,6 +424,11 @@ impl Naive {
         if self.state == State::ProbeBw && self.btl_bw() > 0.0 {
             self.pacing_rate = self.btl_bw() * self.margin();
             self.cycle_stamp = now;
+        } else if self.linux
+            && self.state == State::ProbeRtt
+            && let Some(stamp) = self.probe_rtt_done_stamp
+        {
+            self.check_probe_rtt_done(now, stamp); // bbr_cwnd_event
         }
     }
 }
@@ -661,5 +672,39 @@ fn version_1_is_the_naive_transcription_call_by_call() {
             "{:?} calls in each state",
             met.seen
         );
+    }
+}
+
+/// `bbr_cwnd_event`: a pause that began in ProbeRTT and lasted over its 200 ms has measured the RTT, so data leaves with the window of before.
+#[test]
+fn a_pause_over_the_end_of_probe_rtt_restores_the_window() {
+    for linux in [true, false] {
+        let config = config(HyStart::Off);
+        let mut values = Values::defaults(Bbr::PARAMETERS);
+        values
+            .set("linux", crate::parameter::Value::Flag(linux))
+            .expect("it is a parameter");
+        let mut bbr = Bbr::new(&values, &config);
+        let mut naive = Naive::new(&config, linux);
+        let mut path = Path::new(Rng::for_element(1, "bbr", "pause"), 60);
+        let mut steps = 0;
+        while naive.probe_rtt_done_stamp.is_none() || naive.state != State::ProbeRtt {
+            let (sample, report) = path.step();
+            let report = Ack {
+                rate: sample.as_ref(),
+                ..report
+            };
+            bbr.on_ack(path.now, &report);
+            naive.on_ack(seconds(path.now), &report);
+            steps += 1;
+            assert!(steps < 100_000, "the path leads to ProbeRTT");
+        }
+        let (floor, before) = (Bytes(4 * MSS), Bytes(naive.prior_cwnd as u64));
+        assert!(floor < before, "{before} before");
+        bbr.on_restart(path.now + Duration::from_millis(199), Duration::from_millis(199));
+        assert_eq!(bbr.window(), floor, "linux: {linux}, before the end");
+        bbr.on_restart(path.now + Duration::from_millis(201), Duration::from_millis(201));
+        let expected = if linux { before } else { floor };
+        assert_eq!(bbr.window(), expected, "linux: {linux}");
     }
 }
