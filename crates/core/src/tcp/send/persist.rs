@@ -1,13 +1,13 @@
 //! Zero-window probes: the peer's window stops us, and nothing is out that would be answered.
 //!
-//! **Source.** RFC 9293 3.8.6.1.
+//! **Source.** RFC 9293 3.8.6.1; with `ZeroWindowProbe::Empty` Linux `tcp_probe0_base`.
 //! **Deviations.** None known. What a probe is, an octet or an old sequence number, is a switch.
 
 use crate::tcp::Shared;
 use crate::tcp::config::ZeroWindowProbe;
 use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::state::timers::{Timer, Timers};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 impl Sender {
     /// RFC 9293 3.8.6.1: nothing is out and the peer's window stops us.
@@ -16,10 +16,11 @@ impl Sender {
         if self.board.out != 0 || (self.unsent() == 0 && !self.fin_waits()) || shared.timers.armed() {
             return;
         }
-        let patience = shared
-            .rtt
-            .rto(&shared.config.rto)
-            .saturating_mul(1 << self.persist_backoff.min(16));
+        let mut patience = shared.rtt.rto(&shared.config.rto);
+        if shared.config.zero_window_probe == ZeroWindowProbe::Empty {
+            patience = patience.max(LEAST_PATIENCE);
+        }
+        let patience = patience.saturating_mul(1 << self.persist_backoff.min(16));
         shared.arm(now, Timer::Persist, now + patience.min(shared.config.rto.max));
     }
 
@@ -140,3 +141,6 @@ impl Sender {
         self.attempts.forget();
     }
 }
+
+/// Linux waits no less for a window, however short the timeout may be (`tcp_probe0_base`: `TCP_RTO_MIN`).
+const LEAST_PATIENCE: Duration = Duration::from_millis(200);
