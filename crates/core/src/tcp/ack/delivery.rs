@@ -234,13 +234,15 @@ impl Sender {
             self.take_dsack(shared, left, right, delivery);
             return 0;
         }
-        if right <= ack {
+        if left <= self.una {
+            // What lies there was not received, or the acknowledgment would cover it; or another has overtaken this one (Linux
+            // `tcp_is_sackblock_valid`).
             return 0;
         }
         let newly = if COUNTED {
-            self.board.sack(left.max(ack), right, |_| ())
+            self.board.sack(left, right, |_| ())
         } else {
-            self.take_range(now, shared, left.max(ack), right, delivery)
+            self.take_range(now, shared, left, right, delivery)
         };
         delivery.segments += newly.segments;
         delivery.sacked += newly.weight;
