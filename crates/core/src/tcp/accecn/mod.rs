@@ -14,7 +14,8 @@
 //! timestamps and two SACK blocks. It is sent only to a peer that was seen to send it (RFC 9768 3.2.3.2.3 would have it sent anyway).
 //! **Deviations.** The option never shortens a segment: full data segments go without, and so do retransmissions. Marks are reconciled with
 //! the option as the fewest packets that agree with both counters, not by the algorithm of A.2.2. Blocked options and failed
-//! attempts are not remembered for later connections; the tests of 3.2.2.3 for continuous marks and of 3.2.2.4, which the RFC leaves
+//! attempts are not remembered for later connections; data without ECT is acknowledged at once as a change of the codepoint, without the further
+//! quick acknowledgment of Linux (`tcp_data_ecn_check`); the tests of 3.2.2.3 for continuous marks and of 3.2.2.4, which the RFC leaves
 //! open, are not made.
 
 mod handshake;

@@ -4,7 +4,7 @@
 //! range that holds the newest segment, then those reported most recently; a duplicate comes before them all. The right
 //! edge of the window never moves left, and moves right by at least min(MSS, buffer / 2).
 //!
-//! **Source.** RFC 9293 3.8.6, 3.10.7.4; RFC 2018 4; RFC 2883 4; RFC 5681 4.2; RFC 8257 3.2. `ack_policy`
+//! **Source.** RFC 9293 3.8.6, 3.10.7.4; RFC 2018 4; RFC 2883 4; RFC 5681 4.2; RFC 8257 3.2; with `DelayedAck::Linux` `tcp_data_ecn_check`. `ack_policy`
 //! decides when to acknowledge.
 //! **Deviations.** Linux's receive memory is modelled (`rcvbuf`) if `Config::receive_memory` says so: else the buffer is what
 //! `Config::receive_buffer` says from the start. There, of `tcp_grow_window` only the effect on acknowledgments is kept: it raises
@@ -46,6 +46,8 @@ pub(in crate::tcp) struct Receive {
     pub(in crate::tcp) room: Option<Box<Room>>,
     /// ECE is to be set on what we send.
     pub(in crate::tcp) echo: bool,
+    /// Data came with ECT or CE.
+    ect_seen: bool,
     /// The window field of what leaves next, if nothing that it follows from has changed since it was offered.
     #[serde(skip)]
     pub(in crate::tcp) standing: Option<u16>,
@@ -78,6 +80,7 @@ impl Receive {
             grown: GROWTH_START,
             room: None,
             echo: false,
+            ect_seen: false,
             standing: None,
         }
     }
@@ -479,6 +482,15 @@ impl Receive {
     /// Congestion marks and the sender's answer to them.
     #[inline]
     pub(in crate::tcp) fn on_ecn(&mut self, config: &Config, segment: &Segment) {
+        if segment.payload > 0 {
+            if segment.ecn() != Ecn::NotEct {
+                self.ect_seen = true;
+            } else if self.ect_seen {
+                // It was probably sent again, so the sender waits for the answer (Linux `tcp_data_ecn_check`).
+                let window = self.window_for_quick();
+                self.acking.enter_quick(config, window, 2);
+            }
+        }
         match config.ecn_echo {
             EcnEcho::Rfc3168 => {
                 if segment.flags.contains(Flags::CWR) {
