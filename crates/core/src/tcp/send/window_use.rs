@@ -70,8 +70,11 @@ impl Sender {
         if shared.config.window_validation != WindowValidation::Rfc2861 {
             return;
         }
+        // Linux `tcp_is_cwnd_limited`: in use is also what was the limit since it was last acknowledged, or half used in slow start.
+        let growth = shared.config.growth;
+        let in_use = limited || growth == WindowGrowth::Linux && self.usage.may_grow(growth, &self.cc);
         let open = self.recovery.state() == CaState::Open;
-        if self.usage.is_stale(now, out, limited, || shared.rtt.base()) && open {
+        if self.usage.is_stale(now, out, in_use, || shared.rtt.base()) && open {
             self.decay(now, shared);
         }
     }
