@@ -194,6 +194,11 @@ impl Recovery {
         reduces.then(|| self.episode.recovery_window)
     }
 
+    /// A pause lowers that window.
+    pub(in crate::tcp) fn lower_window(&mut self, window: u64) {
+        self.episode.recovery_window = window;
+    }
+
     /// Whether the next segment leaves whatever the window says.
     pub(in crate::tcp) const fn is_forced(&self) -> bool {
         self.force

@@ -110,13 +110,25 @@ impl Sender {
             return;
         }
         self.cc.on_idle(now, idle);
-        let view = self.view(shared);
+        // CWR may last over a pause: it is over when something beyond its end is acknowledged.
+        let reduced = self.recovery.window();
+        let mut view = self.view(shared);
+        view.window = reduced.map_or(view.window, Bytes);
         let kind = shared.config.window_validation;
         if self.cc.restarts_after_pauses()
             && let Some((window, ssthresh)) = self.usage.after_idle(now, kind, counted, rto, &view)
         {
             self.cc.on_window_restart(now);
-            self.cc.set_window(now, window, ssthresh);
+            if reduced.is_none() {
+                self.cc.set_window(now, window, ssthresh);
+            } else {
+                self.recovery.lower_window(window.get());
+                if kind == WindowValidation::Rfc5681 {
+                    // In Linux the end of CWR makes the threshold the window (`tcp_end_cwnd_reduction`).
+                    let (window, ssthresh) = (window.min(self.cc.window()), self.cc.ssthresh());
+                    self.cc.set_window(now, window, ssthresh);
+                }
+            }
         }
         if let Some(validation) = self.validation() {
             validation.on_pause(now, shared.rtt.min());
