@@ -28,6 +28,7 @@ impl Sender {
         una: u64,
     ) -> u64 {
         let marked = shared.ecn && shared.reports_marks(segment);
+        self.recovery.undo_spares_window |= marked;
         let alerts = self.recovery.state != CaState::Open
             || delivery.duplicate
             || delivery.sacked > 0
@@ -78,6 +79,7 @@ impl Sender {
                     return 0;
                 }
             }
+            self.recovery.mark_answered = marked && recovering;
             self.undo(now, shared, delivery.rtt);
         }
         self.recovery.forget_stamp(&self.board);
@@ -140,6 +142,7 @@ impl Sender {
                 }
             }
         }
+        self.recovery.undo_spares_window |= marked; // also of a recovery that begins here
         lost
     }
 
@@ -170,14 +173,18 @@ impl Sender {
     /// The last reduction was a mistake: windows and timers are as if it had not been.
     fn undo(&mut self, now: Instant, shared: &mut Shared, rtt: Option<Duration>) {
         if self.recovery.undo_spares_window {
-            // The reduction was for something else, and stays.
-            let event = self.flight_event(CongestionKind::RecoveryEnd);
-            self.cc.on_congestion(now, &event);
+            // The reduction was for something else, too, and stays (RFC 4015 3.2 step 9; Linux: `prior_ssthresh` is 0).
+            self.keep_reduced(now, shared);
+            if self.recovery.state != CaState::Loss || self.cc.hears_of_repairs() {
+                let event = self.flight_event(CongestionKind::RecoveryEnd);
+                self.cc.on_congestion(now, &event);
+            }
             if self.tempo.is_some() {
                 self.end_nonvalidated(now, shared);
             }
         } else {
             self.withdraw_announcement(); // Linux `tcp_ecn_withdraw_cwr`
+            self.recovery.high_seq = self.una; // nothing was reduced, so the next mark is answered
             if self.tempo.is_none() || !self.restore_nonvalidated(now) {
                 let event = self.flight_event(CongestionKind::Undo);
                 self.cc.on_congestion(now, &event);
@@ -200,6 +207,18 @@ impl Sender {
             }
         }
         self.recovery.take_back(&mut self.board);
+    }
+
+    /// What is taken back leaves the window as it is: in Linux that is the one of the recovery, not the threshold
+    /// (`tcp_end_cwnd_reduction` asks for `undo_marker`).
+    fn keep_reduced(&mut self, now: Instant, shared: &Shared) {
+        if shared.config.timeout_rules == TimeoutRules::Linux
+            && self.recovery.undo_spares_window
+            && let Some(window) = self.recovery.window()
+        {
+            let ssthresh = self.cc.ssthresh();
+            self.cc.set_window(now, Bytes(window), ssthresh);
+        }
     }
 
     fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
@@ -353,8 +372,12 @@ impl Sender {
     /// An ACK that reports marks (RFC 3168 6.1.2; RFC 8257 3.3): at most one reduction per round trip.
     pub(in crate::tcp) fn on_echo(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
         shared.stats.ecn_echoes += 1;
-        let free = matches!(self.recovery.state, CaState::Open | CaState::Disorder);
-        if free && (delivery.advanced || delivery.delivered > 0) && self.una >= self.recovery.high_seq {
+        let answered = core::mem::take(&mut self.recovery.mark_answered);
+        let free = matches!(self.recovery.state, CaState::Open | CaState::Disorder) && !answered;
+        // In Linux the state alone decides: after an undo, and after what a probe repaired, a mark is answered (`tcp_try_to_open`).
+        let as_linux = shared.config.timeout_rules == TimeoutRules::Linux;
+        let next_window = as_linux || self.una >= self.recovery.high_seq;
+        if free && (delivery.advanced || delivery.delivered > 0) && next_window {
             self.enter_cwr(now, shared, CongestionKind::Ecn, delivery);
         }
     }
@@ -392,6 +415,9 @@ impl Sender {
 
     /// Recovery, CWR or the repair after a timeout is over, or taken back at the same time.
     fn end_episode(&mut self, now: Instant, shared: &Shared, undone: bool) {
+        if undone {
+            self.keep_reduced(now, shared);
+        }
         match self.recovery.state {
             CaState::Recovery | CaState::Cwr => {
                 let event = self.flight_event(CongestionKind::RecoveryEnd);

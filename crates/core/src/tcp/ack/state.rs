@@ -64,8 +64,10 @@ pub(in crate::tcp) struct Recovery {
     pub(super) rescued: bool,
     /// The episode that may be undone began with a timeout.
     pub(super) undo_is_timeout: bool,
-    /// The window was reduced for something else than the losses of that episode.
+    /// The window was reduced for something else than the losses of that episode, or for a mark, too.
     pub(super) undo_spares_window: bool,
+    /// The acknowledgment at hand has taken a recovery back, and the reduction stayed as the answer to its mark.
+    pub(super) mark_answered: bool,
     /// The last reduction without a recovery was for a mark.
     pub(super) reduced_for_mark: bool,
     /// The controller's window is that of a recovery, too: there is no PRR.
@@ -138,6 +140,7 @@ impl Recovery {
             rescued: false,
             undo_is_timeout: false,
             undo_spares_window: false,
+            mark_answered: false,
             reduced_for_mark: false,
             keeps_window,
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),

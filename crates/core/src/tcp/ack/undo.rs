@@ -5,8 +5,8 @@
 //!
 //! **Source.** RFC 3522, RFC 4015, RFC 3708, RFC 5682 2.1 and 3.1.
 //! **Deviations.** Undo restores the window and `ssthresh` of before the episode, as Linux does; RFC 4015 step 9 sets the
-//! window to FlightSize and what the ACK acknowledged, at most the initial window of it. An ACK with ECN-Echo first restores
-//! and then reduces; step 9 leaves the reduced state. Its step 11 is applied with the sample at hand, not with the first of
+//! window to FlightSize and what the ACK acknowledged, at most the initial window of it. Where a mark was echoed in the episode the
+//! window stays reduced, as in Linux; step 9 asks that of the ACK that shows the mistake. Its step 11 is applied with the sample at hand, not with the first of
 //! new data. Undo by D-SACK counts retransmissions as Linux does. While a retransmission is outstanding when an episode begins,
 //! `RetransmitTS` stays that of the episode before (Linux: `tcp_retrans_stamp_cleanup`): RFC 3522 assumes that the first
 //! acceptable ACK answers the oldest segment, and an earlier retransmission may bring it about. In fast recovery an echo that
