@@ -3,6 +3,7 @@
 //! Segments are numbered from 0; the window holds six of them, the RTO is 1 s.
 
 use super::script::{Script, bare};
+use crate::packet::Flags;
 use crate::tcp::{CaState, Config, TimeoutRules};
 use crate::time::Duration;
 
@@ -415,4 +416,32 @@ fn a_mistake_shows_when_nothing_is_out_and_more_waits() {
     assert_eq!(script.connection.stats().undos, 1);
     script.window = 500;
     assert_eq!(script.ack(20, &[]).len(), 10);
+}
+
+/// Where a mark was echoed in the recovery, the reduction stays (RFC 4015 3.2 step 9) and answers the marks of that window; else an undo leaves nothing
+/// answered, so the next mark is. `conformance/ecn` has the scripts, which Linux 6.18 passes.
+#[test]
+fn an_undo_leaves_the_answer_to_a_mark_and_the_next_is_answered() {
+    for (flags, ssthresh, reductions) in [(Flags::ACK, u64::MAX, 1), (Flags::ACK.with(Flags::ECE), 5000, 0)] {
+        let mut config = bare();
+        config.undo = true;
+        config.ecn = true.into();
+        let mut script = Script::open(&config, 10);
+        script.write(10);
+        script.at(100);
+        for last in 2..=4 {
+            script.ack(0, &[(1, last)]);
+        }
+        assert_eq!(script.ssthresh(), 5000);
+        script.at(110).ack_with(flags, 5000, &[]);
+        script.at(200).ack(8, &[(0, 1)]);
+        assert_eq!(script.connection.stats().undos, 1);
+        assert_eq!(script.ssthresh(), ssthresh, "{flags:?}");
+        script.at(210).ack_marked_quietly(9000);
+        assert_eq!(
+            script.connection.stats().window_reductions,
+            reductions,
+            "{flags:?}"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use super::pair::{ISS_A, ISS_B};
 use super::script::{Script, T0, bare};
 use crate::cc::AnyController;
 use crate::packet::{Flags, Segment};
-use crate::tcp::{Config, Connection, DelayedAck, Event, Profile, WindowValidation};
+use crate::tcp::{CaState, Config, Connection, DelayedAck, Event, Profile, Prr, WindowValidation};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::vec::Vec;
@@ -35,6 +35,26 @@ fn idle_longer_than_the_rto_returns_to_the_restart_window() {
     assert_eq!(after_idle(WindowValidation::Rfc5681, 1000), (40_000, none, 40));
     assert_eq!(after_idle(WindowValidation::Rfc5681, 1001), (10_000, none, 10));
     assert_eq!(after_idle(WindowValidation::None, 60_000), (40_000, none, 40));
+}
+
+/// CWR lasts until something beyond its end is acknowledged, so a pause may find it under way: the restart window is that of RFC 5681 4.1 all the
+/// same. `conformance/idle` has the script of Linux, where the end of CWR makes the threshold the window.
+#[test]
+fn a_pause_in_cwr_returns_to_the_restart_window() {
+    let mut config = bare();
+    config.window_validation = WindowValidation::Rfc5681;
+    config.ecn = true.into();
+    config.prr = Prr::Rfc9937;
+    let mut script = Script::open(&config, 40);
+    assert_eq!(script.write(40).len(), 40);
+    script.at(100).ack_marked_quietly(1000);
+    script.at(110).ack(40, &[]);
+    assert_eq!(script.connection.info(script.now).ca_state, CaState::Cwr);
+    assert_eq!(script.cwnd(), 20_000);
+    assert_eq!(script.at(1500).write(40).len(), 10);
+    // The acknowledgment that ends CWR does not raise the window; slow start follows.
+    assert_eq!(script.at(1600).ack(42, &[]).len(), 2);
+    assert_eq!((script.cwnd(), script.ssthresh()), (10_000, 20_000));
 }
 
 /// BBR and Prague keep their window over a pause and while little of it is used: `tcp_slow_start_after_idle_check` and `tcp_cwnd_validate`
