@@ -197,6 +197,18 @@ impl Network {
     }
 }
 
+impl Network {
+    /// Whether `address` stands for all hosts of this network, or for the network (RFC 1812 4.2.2.11). Networks of one or two hosts have no
+    /// such addresses (RFC 3021), and neither has IPv6.
+    pub(crate) fn is_broadcast(&self, address: IpAddr) -> bool {
+        let IpAddr::V4(four) = address else { return false };
+        let hosts = u32::MAX.checked_shr(self.prefix.into()).unwrap_or(0);
+        (1..31).contains(&self.prefix)
+            && self.contains(address)
+            && [0, hosts].contains(&(four.to_bits() & hosts))
+    }
+}
+
 impl MarkRules {
     /// Where the mark of a frame stands, or why it gets none.
     fn layout(&self, frame: &[u8], key: FlowKey, seen: &Seen) -> Result<Layout, Unmarked> {

@@ -2,8 +2,12 @@
 //! without.
 #![cfg(target_os = "linux")]
 
+#[path = "router/broadcasts.rs"]
+mod broadcasts;
 #[path = "router/configs.rs"]
 mod configs;
+#[path = "router/ipv6_forwarding.rs"]
+mod ipv6_forwarding;
 #[path = "router/own_addresses.rs"]
 mod own_addresses;
 #[path = "router/row.rs"]

@@ -126,16 +126,28 @@ pub(super) fn master(index: u32) -> io::Result<Option<u32>> {
 const ERROR: u16 = libc::NLMSG_ERROR as u16;
 
 /// The settings with which the kernel forwards what comes by the interface `name` itself: those that are on.
+///
+/// In IPv4 the setting of the interface decides. In IPv6 that of all interfaces does (`ip6_forward`), whatever the interface's own
+/// `forwarding` says, which only makes the kernel a router in neighbour discovery; since Linux 6.17 also `force_forwarding` of the interface.
 pub(super) fn forwarding(name: &str) -> Vec<String> {
-    let mut on = Vec::new();
-    for family in ["ipv4", "ipv6"] {
-        let path = format!("/proc/sys/net/{family}/conf/{name}/forwarding");
-        // A family that the kernel does not have is not forwarded.
-        if read_to_string(path).is_ok_and(|text| text.trim() != "0") {
-            on.push(format!("net.{family}.conf.{name}.forwarding"));
-        }
-    }
-    on
+    let on = |setting: &String| {
+        // What the kernel does not have is not on.
+        let path = format!("/proc/sys/net/{setting}");
+        read_to_string(path).is_ok_and(|text| text.trim() != "0")
+    };
+    [
+        format!("ipv4/conf/{name}/forwarding"),
+        String::from("ipv6/conf/all/forwarding"),
+        format!("ipv6/conf/{name}/force_forwarding"),
+    ]
+    .into_iter()
+    .filter(on)
+    // The name of an interface may have dots, which sysctl writes as slashes and the reverse.
+    .map(|setting| match name.contains('.') {
+        true => format!("net/{setting}"),
+        false => format!("net.{}", setting.replace('/', ".")),
+    })
+    .collect()
 }
 
 /// Which of the capabilities that a router needs this process does not have.

@@ -39,7 +39,7 @@ pub enum Discard {
     OwnDestination,
     /// Its source would be reached by another interface.
     WrongInterface,
-    /// Its destination is no host on any network: loopback, unspecified, reserved.
+    /// Its destination is no host on any network: loopback, unspecified, reserved, or all hosts of a network on a link (RFC 2644).
     MartianDestination,
     /// Its source or destination is valid on one link only.
     LinkLocal,
@@ -234,7 +234,7 @@ pub(crate) fn must_stay_whole(packet: &[u8]) -> bool {
 }
 
 /// Group addresses and the broadcast of the link.
-fn is_for_several(address: &IpAddr) -> bool {
+pub(crate) fn is_for_several(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(four) => four.is_multicast() || four.is_broadcast(),
         IpAddr::V6(six) => six.is_multicast(),

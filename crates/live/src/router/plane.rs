@@ -237,6 +237,10 @@ impl Plane {
         seen.segment.ttl = seen.segment.ttl.saturating_sub(1);
         let key = (self.facts[interface].index, via.unwrap_or(to));
         let Some(hardware) = self.neighbours.find(&key) else {
+            // All hosts of a network are no neighbour (RFC 2644); the kernel knows their hardware address only where somebody has entered one.
+            if via.is_none() && self.routes.is_broadcast(to) {
+                return Err(Some(Discard::MartianDestination));
+            }
             let held = self.neighbours.hold(key, at, || Held {
                 from,
                 to: interface,
@@ -318,11 +322,12 @@ impl Plane {
         let Some(packet) = frame.get(seen.network..) else {
             return;
         };
-        let Some((source, _)) = seen.ends.addresses() else {
+        let Some((source, destination)) = seen.ends.addresses() else {
             return;
         };
-        // No answer to many (RFC 1812 4.3.2.7).
-        if frame.get(6).is_none_or(|first| first & 1 != 0) || self.routes.is_broadcast(source) {
+        // No answer to many, and none about a packet for many (RFC 1812 4.3.2.7, RFC 1122 3.2.2).
+        let several = [source, destination].map(|address| self.is_broadcast(address));
+        if frame.get(6).is_none_or(|first| first & 1 != 0) || several != [false; 2] {
             return;
         }
         let of_family = |address: &&IpAddr| address.is_ipv4() == source.is_ipv4() && !is_link_local(address);
@@ -358,6 +363,12 @@ impl Plane {
         {
             *sent += 1;
         }
+    }
+
+    /// Whether an address stands for all hosts of a network on a link, by the routes of the file or by the interfaces' own addresses.
+    fn is_broadcast(&self, address: IpAddr) -> bool {
+        let own = self.facts.iter().flat_map(|one| &one.networks);
+        self.routes.is_broadcast(address) || own.into_iter().any(|network| network.is_broadcast(address))
     }
 
     /// Follows what the kernel reports: neighbours, and interfaces that changed.

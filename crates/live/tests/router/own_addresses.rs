@@ -8,7 +8,7 @@ use fleetfoot_live::router::{Discard, Snapshot};
 use std::time::Duration;
 
 /// Pings `to` from a place until an answer comes, or none does.
-fn ping_until(from: &Place, to: &str, answers: bool) {
+pub(crate) fn ping_until(from: &Place, to: &str, answers: bool) {
     let until = std::time::Instant::now() + Duration::from_secs(20);
     loop {
         let output = from.run(|| {

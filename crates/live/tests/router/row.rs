@@ -102,7 +102,7 @@ impl Place {
         assert!(output.status.success(), "{command}: {output:?}");
     }
 
-    fn set(&self, path: &str, value: &str) {
+    pub(crate) fn set(&self, path: &str, value: &str) {
         let (path, value) = (format!("/proc/sys/net/{path}"), value.to_owned());
         self.run(move || std::fs::write(path, value).expect("root may"));
     }
