@@ -258,7 +258,7 @@ mod linux {
                 };
                 let message = format!(
                     "AF_XDP: the kernel gets {kernel} of this interface; at the other end of a veth pair VLAN tags and checksums \
-                    have to be put into frames, ethtool -K IF tx off txvlan off"
+                    have to be put into frames, ethtool -K IF tx off txvlan off tx-vlan-stag-hw-insert off"
                 );
                 (
                     "info",

@@ -180,9 +180,10 @@ fn network_header(frame: &[u8]) -> (usize, [u8; 2], Option<u16>) {
     }
 }
 
-/// Whether a tag carries a priority alone: VLAN 0 is none (IEEE 802.1Q 9.6), and its frames are of the interface itself, as Linux takes them.
+/// Whether a tag, of a customer or of a provider (802.1ad), carries a priority alone: VLAN 0 is none (IEEE 802.1Q 9.6), and its frames are
+/// of the interface itself, as Linux takes them.
 pub(crate) const fn is_priority(tag: [u8; TAG]) -> bool {
-    matches!(tag, [0x81, 0x00, high, 0] if high & 0x0f == 0)
+    matches!(tag, [0x81, 0x00, high, 0] | [0x88, 0xa8, high, 0] if high & 0x0f == 0)
 }
 
 /// Makes `untagged` of a frame with a priority tag; false: the first tag is that of a VLAN, or there is none.

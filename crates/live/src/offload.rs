@@ -188,7 +188,7 @@ fn stays_on(interface: &str, feature: &str, refusal: Option<io::Error>) -> Error
     .needing("CAP_NET_ADMIN")
 }
 
-/// Has VLAN tags stay in the frames that come in.
+/// Has VLAN tags stay in the frames that come in, those of customers and of providers (802.1ad).
 ///
 /// # Errors
 /// The device takes them out whatever it is told.
@@ -197,19 +197,35 @@ pub(crate) fn keep_tags(interface: &str) -> Result<(), Error> {
     const GET: u32 = 0x25;
     const SET: u32 = 0x26;
     const RXVLAN: u32 = 1 << 8;
+    const PROVIDERS: &str = "rx-vlan-stag-hw-parse";
     let fd = socket()?;
+    let stays = |feature: &str| {
+        Err(Error::new(
+            format!("{interface} takes VLAN tags out of frames ({feature}), and this cannot be switched off"),
+            io::ErrorKind::Unsupported,
+        ))
+    };
     // A device without flags has none that is on.
     let flags = ask(&fd, interface, GET, 0).unwrap_or(0);
     if flags & RXVLAN != 0 {
         let _ = ask(&fd, interface, SET, flags & !RXVLAN);
     }
     if ask(&fd, interface, GET, 0).unwrap_or(0) & RXVLAN != 0 {
-        return Err(Error::new(
-            format!("{interface} takes VLAN tags out of frames (rxvlan), and this cannot be switched off"),
-            io::ErrorKind::Unsupported,
-        ));
+        return stays("rxvlan");
     }
-    Ok(())
+    // A kernel that lists no features by name has none that is on.
+    let providers = || {
+        Features::read(&fd, interface)
+            .ok()
+            .filter(|features| features.is_on(PROVIDERS))
+    };
+    if let Some(features) = providers() {
+        let _ = features.switch_off(&fd, interface, PROVIDERS);
+    }
+    match providers() {
+        Some(_) => stays(PROVIDERS),
+        None => Ok(()),
+    }
 }
 
 /// By how many queues frames come in.
@@ -347,6 +363,21 @@ mod tests {
                 .switch_off(&fd, "one", "rx-of-the-future")
                 .expect("it is off");
             assert!(Features::read(&fd, "three").is_err());
+        });
+    }
+
+    #[cfg(feature = "xdp")]
+    #[test]
+    fn tags_of_customers_and_providers_stay_in_frames() {
+        with_pair(|place| {
+            let taken_out = || {
+                let on = on(place).into_iter();
+                on.filter(|name| name.starts_with("rx-vlan") && name != "rx-vlan-filter")
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(taken_out(), ["rx-vlan-offload", "rx-vlan-stag-hw-parse"]);
+            super::keep_tags("one").expect("both can be switched off");
+            assert_eq!(taken_out(), Vec::<String>::new());
         });
     }
 }

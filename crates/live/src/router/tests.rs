@@ -182,14 +182,17 @@ fn a_frame_with_a_priority_is_forwarded_without_its_tag() {
         let wanted = routed(&plain, None);
         assert_eq!((&wanted.0, wanted.1.len()), (&Ok(()), 1));
         let tagged = |tag: [u8; 4]| [&plain[..12], &tag, &plain[12..]].concat();
-        for priority in [0, 0xa0, 0xf0] {
-            let tag = [0x81, 0, priority, 0];
-            assert_eq!(routed(&tagged(tag), None), wanted, "in the frame");
-            assert_eq!(routed(&plain, Some(tag)), wanted, "taken out");
-        }
-        for tag in [[0x81, 0, 0xa0, 7], [0x81, 0, 1, 0]] {
-            assert_eq!(routed(&tagged(tag), None), (Err(None), Vec::new()));
-            assert_eq!(routed(&plain, Some(tag)), (Err(None), Vec::new()));
+        // Of customers, and of providers (802.1ad).
+        for [a, b] in [[0x81, 0], [0x88, 0xa8]] {
+            for priority in [0, 0xa0, 0xf0] {
+                let tag = [a, b, priority, 0];
+                assert_eq!(routed(&tagged(tag), None), wanted, "in the frame");
+                assert_eq!(routed(&plain, Some(tag)), wanted, "taken out");
+            }
+            for tag in [[a, b, 0xa0, 7], [a, b, 1, 0]] {
+                assert_eq!(routed(&tagged(tag), None), (Err(None), Vec::new()));
+                assert_eq!(routed(&plain, Some(tag)), (Err(None), Vec::new()));
+            }
         }
     }
 }

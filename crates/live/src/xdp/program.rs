@@ -149,6 +149,8 @@ struct Code {
 enum Place {
     /// A packet of IPv6.
     Six,
+    /// It has a tag.
+    Tagged,
     /// It has no tag, or none that counts.
     Untagged,
     /// Its destination is looked up.
@@ -200,13 +202,11 @@ impl Code {
     /// Behind a tag of VLAN 0 the frame is read as if it began four bytes later; one with another tag is the kernel's.
     fn priority_tag(&mut self) {
         let at = HEADER as i16 - 2;
+        let [customer, provider] = [[0x81, 0], [0x88, 0xa8]].map(|kind| i32::from(u16::from_ne_bytes(kind)));
         self.put(HALF, [R4, R2], at, 0);
-        self.jump(
-            UNLESS_IS,
-            [R4, 0],
-            u16::from_ne_bytes([0x81, 0]).into(),
-            Place::Untagged,
-        );
+        self.jump(IF_IS, [R4, 0], provider, Place::Tagged);
+        self.jump(UNLESS_IS, [R4, 0], customer, Place::Untagged);
+        self.here(Place::Tagged);
         self.reaches(HEADER + TAG, Place::Kernel);
         self.put(HALF, [R4, R2], at + 2, 0);
         self.put(AND, [R4, 0], 0, u16::from_ne_bytes([0x0f, 0xff]).into());

@@ -188,7 +188,17 @@ fn what_is_for_this_machine_is_the_kernels_and_nothing_else() {
         ),
         (
             "a tag of a provider",
-            behind([0x88, 0xa8, 0, 0], frame("10.0.2.1")),
+            behind([0x88, 0xa8, 0, 7], frame("10.0.2.1")),
+            PASS,
+        ),
+        (
+            "a provider's priority",
+            behind([0x88, 0xa8, 0xa0, 0], frame("10.0.2.1")),
+            REDIRECT,
+        ),
+        (
+            "a provider's priority, to it",
+            behind([0x88, 0xa8, 0xa0, 0], frame("10.0.0.1")),
             PASS,
         ),
         ("a priority", with_priority(frame("10.0.2.1")), REDIRECT),
