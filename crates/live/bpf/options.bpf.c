@@ -1,7 +1,8 @@
 /* Initial window, RTO minimum and delayed ACK maximum of new connections (sockops), where the kernel lets a program set them.
  *
  * Source: bpf-helpers(7), bpf_setsockopt: TCP_BPF_IW, TCP_BPF_RTO_MIN, TCP_BPF_DELACK_MAX. The kernel takes times between two of its
- * ticks and 200 ms; what it refuses is counted and stays as it was.
+ * ticks and 200 ms; what it refuses is counted and stays as it was. The window
+ * of a connection that had lost its SYN more than once stays one segment.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -49,7 +50,8 @@ int options(struct bpf_sock_ops *ops)
 		return 1;
 	if (established) {
 		count(CONNECTIONS);
-		set(ops, TCP_BPF_IW, settings.initial_window);
+		if (!lost_syns(ops->snd_cwnd, ops->total_retrans))
+			set(ops, TCP_BPF_IW, settings.initial_window);
 	}
 	set(ops, TCP_BPF_RTO_MIN, settings.rto_min_us);
 	set(ops, TCP_BPF_DELACK_MAX, settings.delack_max_us);

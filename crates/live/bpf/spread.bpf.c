@@ -36,8 +36,8 @@ void BPF_PROG(spread_init, struct sock *sk)
 
 	spread->cubic = (struct cubic){ .round_end = tp->snd_nxt };
 	spread->spreading = 0;
-	/* A connection that takes it up later keeps its window. */
-	if (settings.initial_window && !tp->data_segs_out)
+	/* A connection that takes it up later keeps its window, and so does one that had lost its SYN more than once. */
+	if (settings.initial_window && !tp->data_segs_out && !lost_syns(tp->snd_cwnd, tp->total_retrans))
 		tp->snd_cwnd = least(settings.initial_window, tp->snd_cwnd_clamp);
 }
 

@@ -547,6 +547,80 @@ fn options_reach_connections_of_their_namespace_and_no_others() {
     });
 }
 
+/// Drops what comes to a socket, or takes it in again.
+fn deafen(socket: &impl AsRawFd, deaf: bool) {
+    let mut nothing = libc::sock_filter {
+        code: 0x06, // BPF_RET: so many bytes of the packet are kept
+        jt: 0,
+        jf: 0,
+        k: 0,
+    };
+    let program = libc::sock_fprog {
+        len: 1,
+        filter: &raw mut nothing,
+    };
+    let option = if deaf {
+        libc::SO_ATTACH_FILTER
+    } else {
+        libc::SO_DETACH_FILTER
+    };
+    // SAFETY: the program and its instruction live until the call returns.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            (&raw const program).cast(),
+            size_of_val(&program) as libc::socklen_t,
+        )
+    };
+    assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// Windows at the start of a connection, of the side that connects, once without a loss and once after two lost SYNs.
+fn first_windows() -> [(u32, u32); 2] {
+    [false, true].map(|lossy| {
+        let listener = TcpListener::bind("127.0.0.1:7102").expect("a port");
+        if lossy {
+            deafen(&listener, true);
+        }
+        let client = std::thread::scope(|scope| {
+            let client = scope.spawn(|| TcpStream::connect("127.0.0.1:7102").expect("it listens, late"));
+            if lossy {
+                // At 0 s and at 1 s one is lost; the next comes at 2 s or, before Linux 6.5, at 3 s.
+                std::thread::sleep(std::time::Duration::from_millis(1500));
+                deafen(&listener, false);
+            }
+            client.join().expect("it ends")
+        });
+        let info = info(&client);
+        (info.tcpi_snd_cwnd, info.tcpi_total_retrans)
+    })
+}
+
+/// `tcp_init_transfer`: one segment, if a SYN had to be sent again more than once.
+#[test]
+fn the_window_of_one_segment_after_lost_syns_stays() {
+    isolated(|| {
+        assert_eq!(
+            first_windows(),
+            [(10, 0), (1, 2)],
+            "what the kernel does by itself"
+        );
+        let settings = Settings {
+            initial_window: Some(20),
+            ..Settings::default()
+        };
+        for program in [Program::Options, Program::Spread] {
+            if !attaches(program, Some(&Place::Here), &settings) {
+                return;
+            }
+            assert_eq!(first_windows(), [(20, 0), (1, 2)], "{}", program.name());
+            detach(program, None).expect("it was attached");
+        }
+    });
+}
+
 #[test]
 fn packets_leave_with_the_marks_of_groups() {
     isolated(|| {
