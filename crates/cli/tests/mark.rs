@@ -407,6 +407,14 @@ fn between_two_interfaces_until_it_is_asked_to_end() {
         child.0.wait().expect("it ends");
         let child = running(&["--between", "in0,out0"], "Marking from in0 to out0");
         drop(child);
+        if middle.ip("tuntap add dev tun7 mode tun").is_ok() {
+            let refused = output(&["--between", "tun7,out0"]);
+            assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+            assert!(
+                text(&refused.stderr).contains("tun7 is no Ethernet interface"),
+                "{refused:?}"
+            );
+        }
         middle
             .ip("link add br0 type bridge\nlink set in0 master br0")
             .expect("a bridge");

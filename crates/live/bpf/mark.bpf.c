@@ -1,7 +1,8 @@
 /* Marks of super-packets on what leaves an interface (tc, TCX egress). The rules are in marks.h.
  *
- * IPv4 TCP packets with data are marked and get "do not fragment"; what the interface will cut into segments later (TSO, GSO) cannot
- * be marked and is counted, and so is IPv6, whose mark needs an option. SYN, RST and pure ACKs are left alone.
+ * IPv4 TCP packets with data are marked. What the interface will cut into segments later (TSO, GSO) cannot be marked and is counted, and so
+ * are IPv6, whose mark needs an option, packets whose DSCP or ECN field a mark would overwrite, and packets that may be fragmented. SYN, RST
+ * and pure ACKs are left alone. The interface has an Ethernet header (`crates/live/src/bpf/hook.rs`).
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -17,6 +18,8 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define MARKED 0
 #define AGGREGATES 1
 #define OTHERS 2
+#define CLASSES 3
+#define FRAGMENTABLE 4
 #define IP_DF 0x4000
 #define IP_MORE_OR_OFFSET 0x3fff
 #define IPPROTO_TCP 6
@@ -36,7 +39,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 3);
+	__uint(max_entries, 5);
 	__type(key, u32);
 	__type(value, u64);
 } counters SEC(".maps");
@@ -67,6 +70,7 @@ int mark(struct __sk_buff *skb)
 	struct iphdr ip;
 	u32 headers, length;
 	u16 word, fragment;
+	int obstacle;
 	u8 said;
 
 	if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
@@ -88,6 +92,11 @@ int mark(struct __sk_buff *skb)
 		count(AGGREGATES);
 		return NEXT;
 	}
+	obstacle = marker_obstacle(ip.tos, fragment & IP_DF, settings.codepoint);
+	if (obstacle != MARK_FREE) {
+		count(obstacle == MARK_CLASS ? CLASSES : FRAGMENTABLE);
+		return NEXT;
+	}
 	flow.source = ip.saddr;
 	flow.destination = ip.daddr;
 	flow.source_port = tcp.source;
@@ -107,7 +116,6 @@ int mark(struct __sk_buff *skb)
 	word = bpf_htons(0x4000 | ip.ihl << 8 | ip.tos);
 	replace(skb, 0, word, bpf_htons(0x4000 | ip.ihl << 8 | marked.tos));
 	replace(skb, offsetof(struct iphdr, id), ip.id, bpf_htons(marked.ip_id));
-	replace(skb, offsetof(struct iphdr, frag_off), ip.frag_off, bpf_htons(fragment | IP_DF));
 	count(MARKED);
 	return NEXT;
 }

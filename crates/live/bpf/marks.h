@@ -80,6 +80,21 @@ INLINE u8 marker_next(struct marker *marker, u8 length, int fin, u32 random, u16
 	return mark;
 }
 
+/* What keeps a packet from being marked: `obstacle` of `crates/core/src/superpacket/marker.rs`. */
+#define MARK_FREE 0
+#define MARK_CLASS 1
+#define MARK_FRAGMENTABLE 2
+
+/* A mark overwrites nothing that means something to others: not the DSCP or, in layout A, which takes the whole type of service, the ECN
+ * field, and not the identification of a packet that may be fragmented (RFC 6864 4.1). `dscp` as below.
+ */
+INLINE int marker_obstacle(u8 tos, int df, u8 dscp)
+{
+	if (dscp ? tos >> 2 : tos)
+		return MARK_CLASS;
+	return df ? MARK_FREE : MARK_FRAGMENTABLE;
+}
+
 /* Layout A takes the whole type of service, layout B a codepoint and the identification; `dscp` 0 stands for A. */
 INLINE struct marked marker_write(u8 mark, u16 id, u8 tos, u8 dscp)
 {

@@ -131,6 +131,11 @@ u32 ff_marker_next(struct marker *marker, u8 length, int fin, u32 random, u16 hi
 	return mark << 16 | marker->id;
 }
 
+int ff_marker_obstacle(u8 tos, int df, u8 dscp)
+{
+	return marker_obstacle(tos, df, dscp);
+}
+
 u32 ff_marker_write(u8 mark, u16 id, u8 tos, u8 dscp)
 {
 	struct marked marked = marker_write(mark, id, tos, dscp);

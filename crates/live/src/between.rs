@@ -41,7 +41,7 @@ impl Between {
     /// Makes the interfaces ready.
     ///
     /// # Errors
-    /// One is not there, is a loopback, belongs to a bridge, over which frames would come back, or to another process that
+    /// One is not there, is a loopback or no Ethernet interface, belongs to a bridge, over which frames would come back, or to another process that
     /// forwards; or something that changes
     /// packets cannot be switched off.
     pub fn prepare(names: [&str; 2]) -> Result<Between, Error> {
@@ -53,6 +53,11 @@ impl Between {
         for (name, facts) in names.iter().zip(&facts) {
             if facts.loopback {
                 return fail(format!("{name} is a loopback: nothing is behind it"));
+            }
+            if !facts.ethernet {
+                return fail(format!(
+                    "{name} is no Ethernet interface (a tunnel): frames that come there have no header that the other side could use"
+                ));
             }
             if let Some(master) = &facts.master {
                 return fail(format!(

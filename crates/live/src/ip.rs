@@ -157,11 +157,18 @@ pub(crate) fn batch(command: &mut Command, lines: &str, missing: &str) -> Result
 pub(crate) struct Facts {
     pub(crate) mtu: u32,
     pub(crate) loopback: bool,
+    /// Whether it is an Ethernet interface; a tunnel (tun, wireguard) has packets without a header before that of IP.
+    pub(crate) ethernet: bool,
     /// The bridge or bond that it belongs to.
     pub(crate) master: Option<String>,
 }
 
 impl Facts {
+    /// Whether packets have an Ethernet header there. Those of a loopback have one of zeros.
+    pub(crate) const fn has_ethernet_header(&self) -> bool {
+        self.ethernet || self.loopback
+    }
+
     /// Those of the interface called `name`.
     pub(crate) fn of(name: &str) -> Result<Facts, Error> {
         let output = Command::new("ip")
@@ -191,6 +198,7 @@ impl Facts {
         Some(Facts {
             mtu: after("mtu")?.parse().ok()?,
             loopback: flags.split(',').any(|flag| flag == "LOOPBACK"),
+            ethernet: rest.split_whitespace().any(|word| word == "link/ether"),
             master: after("master").map(str::to_owned),
         })
     }
@@ -249,9 +257,11 @@ mod tests {
         let line = "7: m0@if6: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1400 qdisc noqueue master br0 state UP mode DEFAULT group default qlen 1000\\    link/ether 02:66:00:00:00:01 brd ff:ff:ff:ff:ff:ff";
         let facts = Facts::read(line).expect("a line of ip");
         assert_eq!(
-            (facts.mtu, facts.loopback, facts.master.as_deref()),
-            (1400, false, Some("br0"))
+            (facts.mtu, facts.loopback, facts.ethernet, facts.master.as_deref()),
+            (1400, false, true, Some("br0"))
         );
+        let tunnel = "4: tun0: <POINTOPOINT,MULTICAST,NOARP,UP> mtu 1500 qdisc noop state DOWN qlen 500\\    link/none ";
+        assert!(!Facts::read(tunnel).expect("a line of ip").has_ethernet_header());
         let facts = Facts::read("1: lo: <LOOPBACK> mtu 65536 qdisc noop state DOWN").expect("a line of ip");
         assert_eq!((facts.mtu, facts.loopback, facts.master), (65_536, true, None));
         assert_eq!(Facts::read("Device \"x\" does not exist."), None);

@@ -4,6 +4,7 @@ use super::object::told;
 use super::place::Found;
 use super::{Program, Settings, missing};
 use crate::Error;
+use crate::ip::Facts;
 use libbpf_rs::{AsRawLibbpf, Link, Object};
 use nix::net::if_::if_nametoindex;
 use std::fs::File;
@@ -29,8 +30,8 @@ impl Hook {
             .interface
             .clone()
             .ok_or_else(|| invalid(String::from("which interface is to mark is missing")))?;
-        let index = found.run(|| {
-            if_nametoindex(interface.as_str()).map_err(|_| {
+        let (index, has_ethernet_header) = found.run(|| {
+            let index = if_nametoindex(interface.as_str()).map_err(|_| {
                 let names = nix::net::if_::if_nameindex();
                 let names: Vec<String> = names
                     .iter()
@@ -41,8 +42,14 @@ impl Hook {
                     "there is no interface {interface:?} in that namespace, there are: {}",
                     names.join(", ")
                 ))
-            })
+            })?;
+            Ok((index, Facts::of(&interface)?.has_ethernet_header()))
         })?;
+        if !has_ethernet_header {
+            return Err(invalid(format!(
+                "{interface} has no Ethernet header, behind which marks are written (a tunnel): packets leave unmarked there"
+            )));
+        }
         Ok(Hook::Interface(interface, index))
     }
 

@@ -557,4 +557,10 @@ const GONE: &str = "the namespace has gone";
 /// Names of the counters of `bpf/options.bpf.c`.
 const OPTIONS: [&str; 2] = ["connections", "refused by the kernel"];
 /// Names of the counters of `bpf/mark.bpf.c`.
-const MARKS: [&str; 3] = ["marked", "aggregates left unmarked", "IPv6 left unmarked"];
+const MARKS: [&str; 5] = [
+    "marked",
+    "aggregates left unmarked",
+    "IPv6 left unmarked",
+    "with a DSCP or ECN of their own left unmarked",
+    "fragmentable left unmarked",
+];

@@ -3,6 +3,7 @@
 //! Every test has network and mount namespaces of its own, with a /sys/fs/bpf of its own: nothing is left behind, also not by a kill.
 #![cfg(all(target_os = "linux", feature = "bpf"))]
 
+mod marks;
 mod replay;
 #[path = "../attach_rules/rules.rs"]
 #[expect(dead_code, reason = "the other tests use the rest")]
@@ -738,6 +739,13 @@ fn what_cannot_be_attached_is_named() {
             interface: Some(name.into()),
             ..Settings::default()
         };
+        match fleetfoot_live::Tun::open("tun0") {
+            Ok(_tun) => {
+                let tunnel = refused(Program::Mark, None, &on("tun0"));
+                assert!(tunnel.contains("tun0 has no Ethernet header"), "{tunnel}");
+            }
+            Err(error) => println!("skipped: an interface without an Ethernet header: {error}"),
+        }
         let missing = refused(Program::Mark, None, &on("eth77"));
         assert!(
             missing.contains("\"eth77\"") && missing.contains("lo"),

@@ -1,10 +1,13 @@
 //! Marks and gaps.
 
-use crate::rules::{State, ff_marker_next, ff_marker_size, ff_marker_write, ff_spread_gap_ns};
+use crate::rules::{
+    State, ff_marker_next, ff_marker_obstacle, ff_marker_size, ff_marker_write, ff_spread_gap_ns,
+};
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::superpacket::group::{Declare, Grouper, Grouping, Mode};
+use fleetfoot_core::superpacket::marker::{Obstacle, obstacle};
 use fleetfoot_core::time::Instant;
 
 /// Layouts A and B, every length, FINs in every place: the bytes of the header are those of `core`'s sender.
@@ -63,6 +66,31 @@ fn every_packet_has_the_mark_of_core() {
         assert!(followers > 0 || length < 2);
     }
     println!("{packets} packets");
+}
+
+/// Every type of service, with and without DF, and every codepoint: the program leaves alone what core's marker does.
+#[test]
+fn what_keeps_a_packet_from_being_marked_is_what_core_says() {
+    for dscp in 0..64 {
+        let layout = if dscp == 0 { Layout::A } else { Layout::B { dscp } };
+        for tos in 0..=255 {
+            for df in [Flags::default(), Flags::DF] {
+                let segment = Segment {
+                    tos,
+                    flags: Flags::ACK.with(df),
+                    ..Segment::default()
+                };
+                let expected = match obstacle(layout, &segment) {
+                    None => 0,
+                    Some(Obstacle::Marked | Obstacle::TrafficClass) => 1,
+                    Some(Obstacle::Fragmentable) => 2,
+                    Some(Obstacle::Urgent) => panic!("of layout C"),
+                };
+                let said = ff_marker_obstacle(tos, i32::from(df == Flags::DF), dscp);
+                assert_eq!(said, expected, "{layout:?}, type of service {tos:#x}");
+            }
+        }
+    }
 }
 
 /// 100 ms and 20 segments: 5 ms, so the bound; a window of 30 of that path: 3.3 ms, which is below the tick.

@@ -136,5 +136,6 @@ unsafe extern "C" {
         random: u32,
         highest: u16,
     ) -> u32;
+    pub(crate) safe fn ff_marker_obstacle(tos: u8, df: i32, dscp: u8) -> i32;
     pub(crate) safe fn ff_marker_write(mark: u8, id: u16, tos: u8, dscp: u8) -> u32;
 }
