@@ -33,6 +33,28 @@ fn the_document_agrees_with_the_exit_status_and_gives_advice() {
         assert_eq!(advice.is_empty(), check["works"] == true, "{check}");
         assert!(!check["found"].as_str().expect("a text").is_empty(), "{check}");
     }
+    // What this machine has and what its kernel's version says agree.
+    let kernel = document["kernel"].as_str().expect("a text");
+    let version: Vec<u32> = kernel
+        .split(|one: char| !one.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .take(2)
+        .collect();
+    let types = std::path::Path::new("/sys/kernel/btf/vmlinux").exists();
+    for (id, since) in [("struct_ops", [6, 4]), ("tcx", [6, 6])] {
+        let check = checks
+            .iter()
+            .find(|check| check["id"] == id)
+            .expect("it is tried");
+        if !types || version[..] < since[..] {
+            assert_eq!(check["works"], false, "{kernel}: {check}");
+            let needed = format!("Linux {}.{}", since[0], since[1]);
+            assert!(
+                check["advice"].as_str().expect("a text").contains(&needed),
+                "{check}"
+            );
+        }
+    }
     assert!(document["timers"]["lateness"]["p99_s"].is_number());
     assert!(document["measured"].is_null(), "only when asked for");
     let shell = fleetfoot_live::Namespace::available().is_ok();

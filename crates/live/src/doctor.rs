@@ -85,7 +85,7 @@ impl Plan {
     }
 }
 
-const OUTSIDE: [Plan; 10] = [
+const OUTSIDE: [Plan; 11] = [
     Plan {
         id: "iproute2",
         name: "ip",
@@ -149,8 +149,15 @@ const OUTSIDE: [Plan; 10] = [
         id: "struct_ops",
         name: "BPF congestion control",
         required: false,
-        advice: "Congestion controls in BPF need a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT, 5.6 or later, with its types.",
+        advice: "`attach` with a congestion control needs Linux 6.4 or later with CONFIG_BPF_SYSCALL, CONFIG_BPF_JIT and its types.",
         check: struct_ops,
+    },
+    Plan {
+        id: "tcx",
+        name: "BPF at interfaces",
+        required: false,
+        advice: "`attach mark` needs Linux 6.6 or later with CONFIG_NET_XGRESS and its types.",
+        check: tcx,
     },
     Plan {
         id: "attach",
@@ -341,20 +348,42 @@ fn attach() -> Result<String, Error> {
     }
 }
 
-fn struct_ops() -> Result<String, Error> {
+/// Whether the kernel's types have these names, of which the second is what a later kernel added.
+fn types(names: [(&str, &'static str); 2]) -> Result<(), Error> {
     let types = read(BTF).map_err(|cause| Error::new(BTF, cause))?;
-    let wanted = b"tcp_congestion_ops";
-    let wrapped = b"bpf_struct_ops_tcp_congestion_ops";
-    let has = |name: &[u8]| types.windows(name.len()).any(|window| window == name);
-    if has(wrapped) {
-        return Ok("struct_ops takes tcp_congestion_ops".into());
-    }
-    let what = if has(wanted) {
-        "the kernel has no struct_ops for tcp_congestion_ops"
-    } else {
-        "the kernel's types do not name tcp_congestion_ops"
+    // Names are strings that end with zero.
+    let has = |name: &str| {
+        let wanted = [b"\0", name.as_bytes(), b"\0"].concat();
+        types.windows(wanted.len()).any(|window| window == wanted)
     };
-    Err(Error::new(what, io::ErrorKind::Unsupported))
+    match names.into_iter().find(|(name, _)| !has(name)) {
+        Some((_, what)) => Err(Error::new(what, io::ErrorKind::Unsupported)),
+        None => Ok(()),
+    }
+}
+
+fn struct_ops() -> Result<String, Error> {
+    types([
+        (
+            "bpf_struct_ops_tcp_congestion_ops",
+            "the kernel has no struct_ops for tcp_congestion_ops",
+        ),
+        // Since 6.4: what is pinned is a link.
+        (
+            "bpf_struct_ops_link",
+            "the kernel has struct_ops, but no links of them",
+        ),
+    ])
+    .map(|()| "struct_ops takes tcp_congestion_ops, by a link".into())
+}
+
+fn tcx() -> Result<String, Error> {
+    types([
+        // Since 6.6.
+        ("BPF_TCX_EGRESS", "the kernel has no TCX"),
+        ("tcx_entry", "the kernel was built without TCX"),
+    ])
+    .map(|()| "TCX takes programs".into())
 }
 
 /// A pair of interfaces in the namespace of this thread.
