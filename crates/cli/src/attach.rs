@@ -272,6 +272,7 @@ mod kernel {
             None => program.name().to_owned(),
         };
         let place = match (attached.place.as_str(), program.control()) {
+            ("", Some(_)) if what == "detached" => String::from("no longer known to the kernel"),
             ("", Some(_)) => String::from("known to the kernel"),
             (place, Some(_)) => format!("default of {place}"),
             (place, None) => place.to_owned(),

@@ -192,6 +192,49 @@ mod kernel {
         );
     }
 
+    /// A namespace that was made while a congestion control was the default of the machine has it, too.
+    #[test]
+    fn namespaces_that_inherited_a_default_get_another_one() {
+        let Some(output) = script(
+            "set -e
+            default() { nsenter --net=/proc/$1/ns/net cat /proc/sys/net/ipv4/tcp_congestion_control; }
+            before=$(default self)
+            $FLEETFOOT attach cdg --default
+            # As if it had been made then: only those are inherited from that are the machine's first.
+            unshare --net sh -c 'echo ff_cdg > /proc/sys/net/ipv4/tcp_congestion_control; exec sleep 100' &
+            heir=$!
+            trap \"kill $heir\" EXIT
+            until [ $(default $heir) = ff_cdg ]; do sleep 0.05; done
+            $FLEETFOOT list --attached
+            $FLEETFOOT detach cdg --default
+            [ $(default self) = $before ]
+            [ $(default $heir) = ff_cdg ]
+            $FLEETFOOT detach cdg
+            [ $(default $heir) = \"$(default 1 2>/dev/null || echo $before)\" ]
+            echo done",
+        ) else {
+            return;
+        };
+        let (text, said) = (String::from_utf8_lossy(&output.stdout), said(&output));
+        if said.contains("File exists") || said.contains("Operation not permitted") {
+            println!("skipped: {said}");
+            return;
+        }
+        assert!(
+            output.status.success() && text.ends_with("done\n"),
+            "{text}{said}"
+        );
+        for expected in [
+            "known to the kernel; also the default of one namespace that inherited it\n",
+            "still the default of one namespace that inherited it: detach without a place reaches it\n",
+            "cdg (ff_cdg)         no longer known to the kernel\n",
+            "default of namespace of process ",
+            "; had inherited it\n",
+        ] {
+            assert!(text.contains(expected), "{expected:?} in {text}");
+        }
+    }
+
     /// As `script`, without a /sys/fs/bpf; `unshare` is started with these flags besides.
     fn without_bpf(flags: &[&str], text: &str) -> Option<Output> {
         script("true")?;

@@ -8,6 +8,7 @@
 //! **Deviations.** A congestion control of an existing connection cannot be changed from outside: a [`Place`] is a network
 //! namespace, whose new connections take it. Linux 6.4 or later with BTF; marks need 6.6.
 
+mod heirs;
 mod hook;
 mod known;
 mod object;
@@ -340,7 +341,8 @@ fn names(key: &str) -> [String; 3] {
 }
 
 /// Takes `program` away: from `place` alone, where a congestion control stays known to the kernel, or from everywhere.
-/// Namespaces get back the default that they had, unless it was changed since. Returns what was taken away.
+/// Namespaces get back the default that they had, unless it was changed since; from everywhere, those that have inherited it get what new ones
+/// get. Returns what was taken away.
 ///
 /// # Errors
 /// The program is not attached there, or the kernel refuses; then what is left is still there and can be detached again.
@@ -360,7 +362,7 @@ pub fn detach(program: Program, place: Option<&Place>) -> Result<Vec<Attached>, 
             .as_ref()
             .is_none_or(|found| cookie == found.cookie.to_string())
     };
-    let (taken, keys): (Vec<Attached>, Vec<String>) = looked_at(program, &pins)
+    let (mut taken, keys): (Vec<Attached>, Vec<String>) = looked_at(program, &pins)
         .into_iter()
         .filter(|(_, key)| key.as_deref().is_none_or(wanted) && (key.is_some() || found.is_none()))
         .map(|(attached, key)| (attached, key.unwrap_or_default()))
@@ -382,6 +384,23 @@ pub fn detach(program: Program, place: Option<&Place>) -> Result<Vec<Attached>, 
         pins.remove_link(&link)?;
         for name in [counters, at] {
             pins.remove(&name)?;
+        }
+    }
+    if let Some(control) = program.control().filter(|_| pins.has(LINK)) {
+        // Those that have it from `attach` are not among them any more, or keep it.
+        let heirs = Found::with_default(control, &pins.keys(PLACE));
+        match (&found, taken.last_mut()) {
+            (None, _) => {
+                let more = heirs::put_back(program, control, heirs, &taken)?;
+                // What is said of them while they have it.
+                taken
+                    .iter_mut()
+                    .filter(|one| one.place.is_empty())
+                    .for_each(|one| one.state.clear());
+                taken.extend(more);
+            }
+            (Some(_), Some(last)) if last.state.is_empty() => last.state = heirs::told(heirs.len(), true),
+            (Some(_), _) => {}
         }
     }
     if found.is_none() {
@@ -514,12 +533,16 @@ fn looked_at(program: Program, pins: &Pins) -> Vec<(Attached, Option<String>)> {
         return Vec::new();
     }
     let settings = of_program.get("settings").to_owned();
+    let heirs = match complete {
+        true => Found::with_default(control, &keys).len(),
+        false => 0,
+    };
     let known = Attached {
         program,
         place: String::new(),
         settings: settings.clone(),
         previous: String::new(),
-        state: half(complete),
+        state: half(complete) + &heirs::told(heirs, false),
         counters: Vec::new(),
     };
     let one = |key: String| {

@@ -38,7 +38,7 @@ impl Place {
 
     pub(super) fn find(&self) -> Result<Found, Error> {
         let path = match self {
-            Place::Here => PathBuf::from("/proc/thread-self/ns/net"),
+            Place::Here => PathBuf::from(HERE),
             Place::Named(name) if name.is_empty() || name.contains('/') || name.starts_with('.') => {
                 return Err(Error::new(
                     format!("{name:?} is no name of a network namespace"),
@@ -83,17 +83,22 @@ impl Found {
 
     /// The namespace with this number, if a name, a process or `path` leads to it.
     pub(super) fn by_cookie(cookie: u64, path: &Path) -> Option<Found> {
-        let here = PathBuf::from("/proc/thread-self/ns/net");
+        Found::all([path.to_owned()]).find(|found| found.cookie == cookie)
+    }
+
+    /// Every namespace to which a name or a process leads, that of this thread, and those at `paths`, each once.
+    fn all(paths: impl IntoIterator<Item = PathBuf>) -> impl Iterator<Item = Found> {
+        let here = PathBuf::from(HERE);
         let named = entries(NAMED);
         let processes = entries("/proc")
             .filter(|path| name_of(path).is_some_and(|name| name.bytes().all(|digit| digit.is_ascii_digit())))
             .map(|path| path.join("ns/net"));
         let mut seen = Vec::new();
-        [here, path.to_owned()]
-            .into_iter()
+        std::iter::once(here)
+            .chain(paths)
             .chain(named)
             .chain(processes)
-            .filter(|path| {
+            .filter(move |path| {
                 // Each namespace is entered once.
                 let inode = std::fs::metadata(path)
                     .map(|file| std::os::unix::fs::MetadataExt::ino(&file))
@@ -103,7 +108,34 @@ impl Found {
                 new
             })
             .filter_map(|path| Found::open(&path).ok())
-            .find(|found| found.cookie == cookie)
+    }
+
+    /// Namespaces whose default is `control` and whose numbers are not `but`.
+    ///
+    /// A namespace that is made inherits the default of the first one, that of the machine (`tcp_sk_init`).
+    pub(super) fn with_default(control: &str, but: &[String]) -> Vec<Found> {
+        let has = |found: &Found| found.default_control().is_ok_and(|default| default == control);
+        Found::all([])
+            .filter(|found| !but.contains(&found.cookie.to_string()) && has(found))
+            .collect()
+    }
+
+    /// The default that a new namespace gets, if the first process is in the first one.
+    pub(super) fn default_of_new_ones() -> Option<String> {
+        Found::open(Path::new("/proc/1/ns/net"))
+            .ok()?
+            .default_control()
+            .ok()
+    }
+
+    /// As a user would say it.
+    pub(super) fn label(&self) -> String {
+        let parts: Vec<_> = self.path.iter().map(|part| part.to_string_lossy()).collect();
+        match parts.as_slice() {
+            _ if self.path == Path::new(HERE) => Place::Here.label(),
+            [.., process, ns, _] if ns == "ns" => format!("namespace of process {process}"),
+            _ => format!("namespace {}", name_of(&self.path).unwrap_or_default()),
+        }
     }
 
     /// Runs `work` in the namespace.
@@ -175,6 +207,8 @@ fn name_of(path: &Path) -> Option<String> {
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
+/// The namespace of this thread.
+const HERE: &str = "/proc/thread-self/ns/net";
 /// Where `ip netns` keeps names.
 const NAMED: &str = "/run/netns";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
