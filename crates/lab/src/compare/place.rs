@@ -7,7 +7,8 @@
 //! are ours; a tenth of an RTT is about what a user of a short transfer can gain there at best per round trip. The base
 //! RTT is the median over the pairs of hosts with traffic.
 //!
-//! Links that only count up (`access-0`, `access-1`...) and are alike in rate and queue are one place.
+//! Links that only count up (`access-0`, `access-1`...) and are alike in rate and queue are one place. Each of them is judged by itself, and a
+//! queue stands at the place where it stands at one of them.
 
 use crate::mechanisms::{self, Mechanism};
 use crate::result::{RunData, Standing};
@@ -198,57 +199,60 @@ const BUSY: f64 = 0.1;
 /// Below this share of time a mean wait is that of bursts, and no queue stands unless they wait for a whole round trip.
 const USED: f64 = 0.2;
 
-/// What waits at each place in the baseline.
+/// What waits at each place in the baseline. Of alike links each is judged by itself, and the place is as its fullest link: a full one among
+/// idle ones is no less full.
 pub fn standing(described: &Resolved, places: &[Place], runs: &[RunData]) -> Vec<Standing> {
     let rtt = base_rtt(described).as_secs_f64();
+    let fuller = |one: &Standing, other: &Standing| {
+        one.stands
+            .cmp(&other.stands)
+            .then(one.wait_mean_s.total_cmp(&other.wait_mean_s))
+            .then(one.utilisation.total_cmp(&other.utilisation))
+            .is_gt()
+    };
     places
         .iter()
-        .map(|place| {
-            let first = &described.spec.links[place.links[0]];
-            let outputs = || {
-                runs.iter()
-                    .flat_map(|run| place.links.iter().filter_map(|&link| run.output.links.get(link)))
-            };
-            let mut waits = Histogram::default();
-            outputs().for_each(|link| waits.merge(&link.queue_delay));
-            let (mut left, mut dropped) = (0, 0);
-            for link in outputs() {
-                left += link.packets;
-                dropped += DropReason::ALL
-                    .iter()
-                    .zip(&link.drops)
-                    .filter(|(reason, _)| BY_QUEUE.contains(reason))
-                    .flat_map(|(_, by_kind)| by_kind)
-                    .sum::<u64>();
-            }
-            let n = outputs().count();
-            let measured_s = (described.run.duration - described.run.warmup).as_secs_f64();
-            let busy: f64 = outputs().map(|link| link.busy.as_secs_f64()).sum();
-            let wait_mean_s = waits.mean().unwrap_or(0.0) / 1e9;
-            let wait_p99_s = waits.quantile(0.99).unwrap_or(0) as f64 / 1e9;
-            let drop_share = if left + dropped > 0 {
-                dropped as f64 / (left + dropped) as f64
-            } else {
-                0.0
-            };
-            let utilisation = if n == 0 {
-                0.0
-            } else {
-                busy / (measured_s * n as f64)
-            };
-            Standing {
-                place: place.described(),
-                link: place.link.clone(),
-                direction: super::direction(place.forward).to_owned(),
-                queue: first.queue.to_owned(),
-                utilisation,
-                wait_mean_s,
-                wait_p99_s,
-                drop_share,
-                stands: stands(rtt, [wait_mean_s, wait_p99_s], utilisation, drop_share),
-            }
+        .filter_map(|place| {
+            let each = place.links.iter();
+            each.map(|&link| standing_at(described, place, link, runs, rtt))
+                .reduce(|fullest, link| if fuller(&link, &fullest) { link } else { fullest })
         })
         .collect()
+}
+
+/// What waits at one link of `place`.
+fn standing_at(described: &Resolved, place: &Place, link: usize, runs: &[RunData], rtt: f64) -> Standing {
+    let outputs = || runs.iter().filter_map(|run| run.output.links.get(link));
+    let mut waits = Histogram::default();
+    let (mut left, mut dropped, mut busy_s) = (0, 0, 0.0);
+    for output in outputs() {
+        waits.merge(&output.queue_delay);
+        left += output.packets;
+        busy_s += output.busy.as_secs_f64();
+        dropped += DropReason::ALL
+            .iter()
+            .zip(&output.drops)
+            .filter(|(reason, _)| BY_QUEUE.contains(reason))
+            .flat_map(|(_, by_kind)| by_kind)
+            .sum::<u64>();
+    }
+    let measured_s = (described.run.duration - described.run.warmup).as_secs_f64() * outputs().count() as f64;
+    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    let wait_mean_s = waits.mean().unwrap_or(0.0) / 1e9;
+    let wait_p99_s = waits.quantile(0.99).unwrap_or(0) as f64 / 1e9;
+    let drop_share = share(dropped as f64, (left + dropped) as f64);
+    let utilisation = share(busy_s, measured_s);
+    Standing {
+        place: place.described(),
+        link: place.link.clone(),
+        direction: super::direction(place.forward).to_owned(),
+        queue: described.spec.links[link].queue.to_owned(),
+        utilisation,
+        wait_mean_s,
+        wait_p99_s,
+        drop_share,
+        stands: stands(rtt, [wait_mean_s, wait_p99_s], utilisation, drop_share),
+    }
 }
 
 /// Whether a queue stands where packets wait so long (mean and 99th percentile, s).

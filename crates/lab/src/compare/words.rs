@@ -9,7 +9,7 @@ pub use super::numbers::{interval, percent, rate, seconds, signed};
 use super::tail;
 use crate::result::{
     Comparison, Document, Group, GroupVersus, Instruction, Jittered, Ratio, Recommended, SensitivityPoint,
-    Variant, Versus,
+    Standing, Variant, Versus,
 };
 use fleetfoot_sim::spec::{Facts, TrafficKind};
 use std::collections::BTreeMap;
@@ -288,9 +288,10 @@ pub fn queues(document: &Document) -> Vec<String> {
         .filter(|queue| queue.stands)
         .map(|queue| {
             format!(
-                "a queue stands at {} ({}): {:.0} % used, mean wait {}, p99 {}, {} of packets dropped",
+                "a queue stands at {} ({}{}): {:.0} % used, mean wait {}, p99 {}, {} of packets dropped",
                 queue.place,
                 queue.queue,
+                of_several(queue),
                 100.0 * queue.utilisation,
                 seconds(queue.wait_mean_s),
                 seconds(queue.wait_p99_s),
@@ -308,14 +309,23 @@ pub fn queues(document: &Document) -> Vec<String> {
     busiest
         .map(|busiest| {
             format!(
-                "no queue stands; the busiest is {}: {:.0} % used, mean wait {}",
+                "no queue stands; the busiest is {}{}: {:.0} % used, mean wait {}",
                 busiest.place,
+                of_several(busiest),
                 100.0 * busiest.utilisation,
                 seconds(busiest.wait_mean_s)
             )
         })
         .into_iter()
         .collect()
+}
+
+/// That figures of several links alike are those of one.
+fn of_several(queue: &Standing) -> &'static str {
+    match queue.link.contains(" to ") {
+        true => ", the fullest of them",
+        false => "",
+    }
 }
 
 /// What was not tried: reasons, each with the names of the mechanisms.

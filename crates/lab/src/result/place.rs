@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What waits at a place in the baseline, all runs together.
+/// What waits at a place in the baseline, all runs together; of several links alike, at the fullest of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Standing {
@@ -14,7 +14,7 @@ pub struct Standing {
     pub direction: String,
     /// Queue discipline as described.
     pub queue: String,
-    /// Share of time the serialiser was busy, mean over runs and links.
+    /// Share of time the serialiser was busy, mean over runs.
     pub utilisation: f64,
     /// Mean waiting time of packets that left (s).
     pub wait_mean_s: f64,

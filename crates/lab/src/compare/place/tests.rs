@@ -1,8 +1,13 @@
 //! Places of every topology, their names, and that setting a queue at one changes that one and no other.
 
-use super::{changed, places, selected, stands};
+use super::{changed, places, selected, standing, stands};
+use crate::result::RunData;
 use crate::scenario::{Resolved, Scenario, Setting, Site};
 use fleetfoot_core::parameter::Value;
+use fleetfoot_core::queue::DropReason;
+use fleetfoot_core::time::Duration;
+use fleetfoot_sim::output::{LinkOutput, RunOutput};
+use std::sync::Arc;
 
 const TRAFFIC: &str = "\n[[traffic]]\nname = \"pages\"\nkind = \"transfer\"\nsize = \"20 kB\"\n\
     arrivals = { dist = \"poisson\", rate = \"5 per second\" }\n[run]\nduration = \"5 s\"\n";
@@ -168,4 +173,48 @@ fn no_queue_stands_on_a_line_that_is_hardly_used_unless_packets_wait_for_a_round
     );
     assert!(stands(rtt, [1e-6, 30e-6], 0.1, 0.0));
     assert!(!stands(0.0, [0.0, 0.0], 1.0, 0.0));
+}
+
+/// Sixteen lines of 5 seconds, base RTT above 20 ms. On one packets wait 100 ms and it is full, on the others nothing waits: together they are used for
+/// a sixteenth of the time, and of their packets' waits the mean is 1.6 ms.
+#[test]
+fn a_full_line_among_idle_ones_is_no_less_full() {
+    let network = NETWORKS[0].replace(
+        "bottleneck",
+        "pairs = 16\negress = { rate = \"10 Mbit/s\" }\nbottleneck",
+    );
+    let described = resolved(&scenario(&network));
+    let all = places(&described);
+    let lines = all
+        .iter()
+        .position(|place| place.links.len() == 16 && place.link.starts_with("egress") && place.forward);
+    let lines = lines.expect("they are alike");
+    for full in [0, 9] {
+        let mut output = RunOutput {
+            links: vec![LinkOutput::default(); described.spec.links.len()],
+            ..RunOutput::default()
+        };
+        for (number, &link) in all[lines].links.iter().enumerate() {
+            let link = &mut output.links[link];
+            link.drops = vec![[0; 3]; DropReason::ALL.len()];
+            link.packets = 1000;
+            let wait = if number == full { 100_000_000 } else { 0 };
+            (0..1000).for_each(|_| link.queue_delay.record(wait));
+            if number == full {
+                link.busy = Duration::from_secs(5);
+            }
+        }
+        let runs = [1, 2].map(|seed| RunData {
+            seed,
+            output: Arc::new(output.clone()),
+        });
+        let standing = standing(&described, &all, &runs);
+        assert_eq!(standing.len(), all.len());
+        let there = &standing[lines];
+        assert!(there.stands && there.utilisation == 1.0, "{there:?}");
+        assert!((there.wait_mean_s / 0.1 - 1.0).abs() < 0.01, "{there:?}");
+        assert_eq!(there.link, all[lines].link);
+        let others = standing.iter().enumerate().filter(|(place, _)| *place != lines);
+        assert!(others.filter(|(_, one)| one.stands).count() == 0);
+    }
 }
