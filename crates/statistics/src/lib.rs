@@ -180,6 +180,11 @@ impl Resamples {
         Some([estimate - half, estimate + half])
     }
 
+    /// Whether intervals are Student's, since percentiles of so few seeds do not reach as far as one.
+    pub fn are_few(&self) -> bool {
+        self.student().is_some()
+    }
+
     /// Student's t of a 95 % interval with so few seeds that percentiles do not reach as far as one.
     fn student(&self) -> Option<f64> {
         STUDENT.get(self.seeds.checked_sub(FEWEST_SEEDS)?).copied()

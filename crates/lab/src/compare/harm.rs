@@ -6,8 +6,8 @@
 //! its fair share of the rest. Capacity that a variant leaves idle although somebody wanted it is missing in that group's
 //! goodput and is harm. Of a group whose users wait it is the share by which its times grew: 1 - before / after.
 //!
-//! A group of transfers or bursts that nobody waits for is not harmed either where they surely finish sooner and no more of
-//! them stay unfinished (`ranking`): whatever they carried less within the measured time they had carried before it began. A slow burst
+//! A group of transfers or bursts that nobody waits for is not harmed either where they surely finish sooner, and neither one in a hundred
+//! more of them stays unfinished nor surely more of them do (`ranking`): whatever they carried less within the measured time they had carried before it began. A slow burst
 //! reaches from the warm-up into the measured time and a quick one does not, so that the share lost would depend on
 //! where the measured time begins, and shrink the longer it lasts.
 //!
