@@ -52,6 +52,8 @@ use ways::{Place, WAYS, Ways};
 const LINUX_PACKETS: u32 = 10_240;
 /// Bytes of the header that Linux counts with a packet.
 const ETHERNET_HEADER: u32 = 14;
+/// Bytes of the largest quantum, at layer 3 (`cake_set_rate`).
+const MOST_QUANTUM: u32 = 1500;
 /// Memory that Linux grants a shaper of any rate, bytes.
 const LEAST_MEMORY: u128 = 4 << 20;
 
@@ -138,7 +140,7 @@ impl Cake {
             "Fair among senders and receivers, among senders, among receivers, or among flows alone (Linux cake: triple-isolate)"),
         parameter!("queues": Integer(8, 65_536) = 1024, "Queues, in sets of eight (Linux cake: 1024)"),
         parameter!("quantum": Bytes(Bytes(1), Bytes(1_000_000_000)) = auto,
-            "Bytes a host's queues may send in one round; by default the bytes of 244 us at the rate, at least 300 and at most the MTU (Linux)"),
+            "Bytes a host's queues may send in one round; by default the bytes of 244 us at the rate, at least 300 and at most the MTU or 1500 (Linux)"),
         TARGET,
         INTERVAL,
         parameter!("ecn": Flag = true,
@@ -166,7 +168,9 @@ impl Cake {
         let longer_by = longer.as_nanos() - target.as_nanos();
         let interval =
             Duration::from_nanos(configured_interval.as_nanos() + longer_by).max(longer.saturating_mul(2));
-        let usual = (((rate.bps() / 8) >> 12) as i64).min(i64::from(mtu)).max(300);
+        // The same: at most 1514 bytes with the header, whatever the MTU.
+        let most = i64::from(mtu.min(MOST_QUANTUM));
+        let usual = (((rate.bps() / 8) >> 12) as i64).min(most).max(300);
         let isolates = match values.choice("isolation") {
             "triple-isolate" => [true, true],
             "dual-srchost" => [true, false],

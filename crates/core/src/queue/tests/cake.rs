@@ -415,6 +415,26 @@ fn the_default_limit_of_cake_is_that_of_linux() {
     assert_eq!(holds(200_000_000, 50, 1500), 2170 * 1500);
 }
 
+/// Worked out by hand from Linux's cake_set_rate: at 1 Gbit/s 244 us are 30 kB, and a turn has no more than 1514 bytes with the header, on a link for
+/// jumbo frames, too. So packets of 1500 bytes of two flows leave by turns, where 9000 bytes would be six of each.
+#[test]
+fn a_turn_of_cake_is_no_longer_on_a_link_for_jumbo_frames() {
+    let values = Values::defaults(Cake::PARAMETERS);
+    let link = LinkContext {
+        mtu: 9000,
+        rate: Rate(1_000_000_000),
+        ..LINK
+    };
+    let mut bench = Bench::new(Cake::new(&values, &link), flows(2), Limit::Unlimited);
+    for number in 0..24 {
+        bench.enqueue(Instant::ZERO, packet(number / 12, number, 1500, 0));
+    }
+    let sent: Vec<u32> = (0..24)
+        .map(|_| bench.dequeue(Instant::ZERO).expect("packets wait").flow.0)
+        .collect();
+    assert!(sent.chunks(2).all(|turn| turn[0] != turn[1]), "{sent:?}");
+}
+
 /// At 10 Mbit/s a turn is 10^7 / 8 / 4096 = 305 B: a flow of packets of 300 B sends one or two while one of 1500 B saves for five turns. A shaper to the
 /// rate of the link changes when packets leave, and not in which order.
 #[test]
