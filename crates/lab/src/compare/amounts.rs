@@ -112,14 +112,14 @@ fn harm_of(group: &GroupVersus, harm: &Ratio, lacks: Lacks, waits: bool, named: 
     let longer = group.fct_mean_ratio.as_ref().map(|ratio| ratio.value - 1.0);
     if !waits || longer.is_some_and(|longer| longer < 0.0) {
         match lacks {
-            Lacks::Datagrams => format!("{name} loses {share} of its datagrams{of}"),
-            Lacks::PlayingTime => format!("{name} is harmed by {share}{of}"),
-            Lacks::FairShare => format!("{name} loses {share} of its fair share{of}"),
+            Lacks::Datagrams => format!("{share} of the datagrams of {name} are lost{of}"),
+            Lacks::PlayingTime => format!("the harm to {name} is {share}{of}"),
+            Lacks::FairShare => format!("{share} of the fair share of {name} is lost{of}"),
         }
     } else if named || longer.is_none_or(|longer| longer < WORTHWHILE) {
-        format!("{name} is harmed by {share}{of}")
+        format!("the harm to {name} is {share}{of}")
     } else {
-        format!("{name} waits longer, a harm of {share}{of}")
+        format!("longer waits harm {name} by {share}{of}")
     }
 }
 
@@ -160,19 +160,19 @@ mod tests {
             by_size: Vec::new(),
         };
         let of = |times, waits| harm_of(&call(times), &ratio(0.02), Lacks::Datagrams, waits, false);
-        assert_eq!(of(0.66, true), "call loses 2 % of its datagrams");
-        assert_eq!(of(1.02, true), "call waits longer, a harm of 2 %");
-        assert_eq!(of(1.02, false), "call loses 2 % of its datagrams");
-        assert_eq!(of(1.002, true), "call is harmed by 2 %");
+        assert_eq!(of(0.66, true), "2 % of the datagrams of call are lost");
+        assert_eq!(of(1.02, true), "longer waits harm call by 2 %");
+        assert_eq!(of(1.02, false), "2 % of the datagrams of call are lost");
+        assert_eq!(of(1.002, true), "the harm to call is 2 %");
         let named = |times| harm_of(&call(times), &ratio(0.02), Lacks::Datagrams, true, true);
         assert_eq!(
             named(1.02),
-            "call is harmed by 2 %",
+            "the harm to call is 2 %",
             "that it waits longer was said"
         );
-        assert_eq!(named(0.66), "call loses 2 % of its datagrams");
+        assert_eq!(named(0.66), "2 % of the datagrams of call are lost");
         let of = |lacks| harm_of(&call(0.66), &ratio(0.02), lacks, false, true);
-        assert_eq!(of(Lacks::FairShare), "call loses 2 % of its fair share");
-        assert_eq!(of(Lacks::PlayingTime), "call is harmed by 2 %");
+        assert_eq!(of(Lacks::FairShare), "2 % of the fair share of call is lost");
+        assert_eq!(of(Lacks::PlayingTime), "the harm to call is 2 %");
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn note(plan: &Plan, document: &Document) -> Option<String> {
     };
     let Found { group, times, .. } = worst;
     Some(format!(
-        "{}: {} is harmed by {} beside {times:.1} times as many transfers of {group}, which asks again as soon as it is served: that load, and not the \
+        "{}: the harm to {} is {} beside {times:.1} times as many transfers of {group}, each of which follows as soon as one is done: that load, and not the \
          setting, may be the harm. With `demand = \"as baseline\"` in {group} variants are compared at equal demand{more}",
         worst.variant,
         worst.harmed,
@@ -145,7 +145,7 @@ seeds = 4
         assert!(done[1] > 2 * done[0], "{done:?}");
         let note = note.expect("calls are harmed by the load");
         assert!(
-            note.starts_with("sooner: calls is harmed by ")
+            note.starts_with("sooner: the harm to calls is ")
                 && note.contains(" times as many transfers of shards,")
                 && note.contains("With `demand = \"as baseline\"` in shards"),
             "{note}"

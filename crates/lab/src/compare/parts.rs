@@ -299,12 +299,12 @@ pub(super) fn cost_of_the_rest(plan: &Plan, part: &Versus, whole: &Versus) -> St
         .filter(|(_, info)| !info.latency_sensitive)
         .filter_map(|((part, whole), info)| {
             let left = whole.goodput_ratio?.value / part.goodput_ratio?.value;
-            (left <= 0.9).then(|| format!("{} carries {:.0} % less", info.name, 100.0 * (1.0 - left)))
+            (left <= 0.9).then(|| format!("{:.0} % less goodput of {}", 100.0 * (1.0 - left), info.name))
         })
         .collect();
     match less.is_empty() {
         true => String::new(),
-        false => format!(", but {} than without", less.join(" and ")),
+        false => format!(", but with {} than without", less.join(" and ")),
     }
 }
 
@@ -408,7 +408,7 @@ mod tests {
         let (part, whole) = (versus([1.0, 1.927]), versus([0.8, 0.998]));
         assert_eq!(
             cost_of_the_rest(&plan, &part, &whole),
-            ", but download carries 48 % less than without"
+            ", but with 48 % less goodput of download than without"
         );
         assert_eq!(cost_of_the_rest(&plan, &part, &versus([1.0, 1.8])), "");
     }

@@ -137,7 +137,7 @@ pub(super) fn transfers(variant: &Variant, baseline: &Variant, promised: bool) -
     Some(match promised {
         true => expected(name, before, after),
         false => format!(
-            "Measure how long {name} takes at the same load: {} on average before. {UNPROMISED}",
+            "Measure the times of {name} at the same load: {} on average before. {UNPROMISED}",
             seconds(before)
         ),
     })
@@ -145,7 +145,7 @@ pub(super) fn transfers(variant: &Variant, baseline: &Variant, promised: bool) -
 
 fn expected(name: &str, before: f64, after: f64) -> String {
     format!(
-        "Measure how long {name} takes at the same load: {} on average before, about {} expected afterwards.",
+        "Measure the times of {name} at the same load: {} on average before, about {} expected afterwards.",
         seconds(before),
         seconds(after)
     )
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(
             transfers(&after, &before, true).as_deref(),
             Some(
-                "Measure how long group 1 takes at the same load: 208 ms on average before, about 1.2 ms expected afterwards."
+                "Measure the times of group 1 at the same load: 208 ms on average before, about 1.2 ms expected afterwards."
             )
         );
         assert_eq!(gains_most(&after, &before), Some(("group 1", 0.208, 0.0012)));
