@@ -5,6 +5,7 @@ use super::parts::Part;
 use super::place::{self, Place, contained, named};
 use super::senders::senders;
 use super::space::Wish;
+use super::turn_on;
 use super::unknown::unknown_in;
 use crate::identity;
 use crate::mechanisms::{self, Mechanism};
@@ -471,6 +472,14 @@ impl Plan {
         match resolved {
             Ok(resolved) => {
                 let mut planned = self.planned(name, set, resolved, parts.to_vec());
+                if let Some(place) = turn_on::clash(self, &planned) {
+                    if whole.is_none() {
+                        let reason = turn_on::said_of_clash(&place);
+                        let name = planned.name;
+                        self.inapplicable.push(Inapplicable { name, reason });
+                    }
+                    return;
+                }
                 planned.part_of = whole;
                 planned.tuned = tuned.to_vec();
                 self.variants.push(planned);

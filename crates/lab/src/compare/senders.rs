@@ -80,6 +80,18 @@ pub(super) fn switch(path: &str) -> Option<&str> {
     })
 }
 
+/// How a variant has the senders that it changes: those of another congestion control, if it changes that, or the first.
+pub(super) fn changed_sender<'a>(described: &'a Resolved, variant: &'a Resolved) -> Option<&'a Config> {
+    let controller = |sender: &Config| {
+        let values = sender.congestion_control_values.as_ref();
+        (sender.congestion_control, format!("{values:?}"))
+    };
+    let mut groups = changed(described, variant);
+    let mut others = changed(described, variant);
+    let found = groups.find(|(before, after)| controller(&before.sender) != controller(&after.sender));
+    found.or_else(|| others.next()).map(|(_, after)| &*after.sender)
+}
+
 /// The groups whose senders' configuration differs, as described and as the variant has them.
 fn changed<'a>(
     described: &'a Resolved,

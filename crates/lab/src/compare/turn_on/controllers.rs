@@ -1,16 +1,29 @@
 //! How a congestion control is turned on, and where it can be had.
 
-use super::endpoints::{End, How, Step};
+mod parameters;
 
-/// Congestion control `name`.
-pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
-    let one_way = switches
-        .iter()
-        .any(|(key, _)| key == "congestion_control.gradient");
+use super::endpoints::{End, How, Step};
+use fleetfoot_core::parameter::{Value, Values};
+use parameters::Parameters;
+
+/// Congestion control `name` with these values of its parameters, where any is not the default.
+pub(super) fn controller(name: &str, values: Option<&Values>) -> Step {
+    let one_way = values.is_some_and(|values| {
+        let known = values.table().iter().any(|own| own.name == "gradient");
+        known && values.value("gradient") == Value::Choice("one-way")
+    });
+    let parameters = Parameters::of(name, values);
     let set = |module: bool, name: &str| {
         let setting = format!("net.ipv4.tcp_congestion_control={name}");
-        if module {
-            How::Command(format!("modprobe tcp_{name}; sysctl -w {setting}"))
+        if !parameters.are_taken() {
+            How::Proxy
+        } else if module || !parameters.is_empty() {
+            let load = if module {
+                format!("modprobe tcp_{name}{}; ", parameters.at_load())
+            } else {
+                String::new()
+            };
+            How::Command(format!("{load}{}sysctl -w {setting}", parameters.written()))
         } else {
             How::Sysctl(setting)
         }
@@ -78,16 +91,118 @@ pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
         ),
     };
     let end = if name == "dctcp" { End::Both } else { End::Senders };
-    Step::new(end, how, why, needs)
+    Step::new(end, how, why, &format!("{needs}{}", parameters.said()))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::endpoints::How;
     use super::controller;
+    use fleetfoot_core::cc::AnyController;
+    use fleetfoot_core::parameter::{Value, Values};
 
     #[test]
     fn bbr_on_an_old_kernel_needs_the_queue_that_spaces_its_packets() {
-        let needs = controller("bbr", &[]).needs;
+        let needs = controller("bbr", None).needs;
         assert!(needs.contains("before 4.13 also with the queue fq"), "{needs}");
+    }
+
+    /// The command and the needs of `name` with these values.
+    fn of(name: &str, given: &[(&str, Value)]) -> (Option<String>, String) {
+        let entry = AnyController::entry(name).expect("it is registered");
+        let mut values = Values::defaults(entry.parameters);
+        for &(name, value) in given {
+            values.set(name, value).expect("it fits");
+        }
+        let step = controller(name, Some(&values));
+        let command = match step.how {
+            How::Command(command) => Some(command),
+            How::Sysctl(setting) => Some(format!("sysctl -w {setting}")),
+            How::Proxy | How::No | How::Always => None,
+        };
+        (command, step.needs)
+    }
+
+    #[test]
+    fn parameters_are_those_of_the_kernel_s_modules() {
+        let set = |name: &str| format!("sysctl -w net.ipv4.tcp_congestion_control={name}");
+        let command = |name: &str, given: &[(&str, Value)]| of(name, given).0.expect("Linux has it");
+        assert_eq!(command("cubic", &[]), set("cubic"));
+        assert_eq!(
+            command(
+                "cubic",
+                &[
+                    ("beta", Value::Number(0.8)),
+                    ("tcp_friendliness", Value::Flag(false))
+                ]
+            ),
+            format!(
+                "echo 819 > /sys/module/tcp_cubic/parameters/beta; echo 0 > /sys/module/tcp_cubic/parameters/tcp_friendliness; {}",
+                set("cubic")
+            )
+        );
+        // bic_scale / 1024 is a tenth of C, and can only be read.
+        let (steep, needs) = of("cubic", &[("c", Value::Number(0.8))]);
+        assert_eq!(steep, Some(set("cubic")));
+        assert!(needs.contains("tcp_cubic.bic_scale=82"), "{needs}");
+        assert_eq!(
+            command(
+                "vegas",
+                &[("alpha", Value::Integer(4)), ("beta", Value::Integer(6))]
+            ),
+            format!(
+                "modprobe tcp_vegas; echo 4 > /sys/module/tcp_vegas/parameters/alpha; echo 6 > /sys/module/tcp_vegas/parameters/beta; {}",
+                set("vegas")
+            )
+        );
+        assert_eq!(
+            command(
+                "dctcp",
+                &[
+                    ("gain", Value::Number(0.25)),
+                    ("initial_alpha", Value::Number(0.5))
+                ]
+            ),
+            format!(
+                "modprobe tcp_dctcp; echo 2 > /sys/module/tcp_dctcp/parameters/dctcp_shift_g; echo 512 > /sys/module/tcp_dctcp/parameters/dctcp_alpha_on_init; {}",
+                set("dctcp")
+            )
+        );
+        assert!(
+            of("dctcp", &[("gain", Value::Number(0.1))])
+                .1
+                .contains("gain is 0.125 in Linux, not 0.1")
+        );
+        let (cdg, needs) = of(
+            "cdg",
+            &[
+                ("window", Value::Integer(4)),
+                ("beta_delay", Value::Number(0.5)),
+                ("hystart", Value::Choice("delay")),
+                ("shadow", Value::Flag(false)),
+            ],
+        );
+        assert_eq!(
+            cdg.expect("Linux has it"),
+            format!(
+                "modprobe tcp_cdg window=4; echo 512 > /sys/module/tcp_cdg/parameters/backoff_beta; echo 2 > /sys/module/tcp_cdg/parameters/hystart_detect; echo 0 > /sys/module/tcp_cdg/parameters/use_shadow; {}",
+                set("cdg")
+            )
+        );
+        assert!(needs.contains("modprobe -r tcp_cdg"), "{needs}");
+    }
+
+    #[test]
+    fn what_no_module_takes_is_had_by_the_proxy() {
+        for (name, parameter, value) in [
+            ("bbr", "startup_gain", Value::Number(2.0)),
+            ("cdg", "freeze", Value::Flag(true)),
+            ("cdg", "hystart", Value::Choice("hystart++")),
+        ] {
+            let (command, needs) = of(name, &[(parameter, value)]);
+            assert_eq!(command, None, "{name}");
+            let said = format!("tcp_{name} has no {parameter} = ");
+            assert!(needs.contains(&said), "{needs}");
+        }
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! A switch without a counterpart in Linux says so and names what is nearest.
 
-use super::super::senders::{acts_at_both, data_side, switch};
+use super::super::senders::{acts_at_both, changed_sender, data_side, switch};
 use super::super::{Plan, Planned};
 use super::controllers::controller;
-use super::line;
+use super::htb::at_root;
+use super::one_port;
 use super::routes::{self, Route, route_time};
 use crate::result::{Instruction, Senders};
-use fleetfoot_core::time::Duration;
+use fleetfoot_core::tcp::Config;
 use std::collections::BTreeMap;
 
 /// Which end of a connection a switch acts at.
@@ -25,7 +26,7 @@ pub(super) enum End {
 /// How a switch is set outside Fleetfoot.
 pub(super) struct Step {
     end: End,
-    how: How,
+    pub(super) how: How,
     /// What it does, as a sentence.
     pub(super) why: String,
     /// From which kernel on, or what is nearest.
@@ -50,7 +51,7 @@ pub(super) fn at_hosts(plan: &Plan, planned: &Planned, check: Option<&str>) -> V
     let Some(senders) = data_side(&plan.described, &planned.resolved) else {
         return Vec::new();
     };
-    let access_line = is_access_line(plan);
+    let access_line = routes::is_access_line(plan);
     let mut ends: BTreeMap<End, Vec<Step>> = BTreeMap::new();
     for step in steps(plan, planned, Route::of(plan, access_line)) {
         ends.entry(step.end).or_default().push(step);
@@ -230,21 +231,6 @@ fn distinct(texts: impl Iterator<Item = String>) -> String {
     kept.join(" ")
 }
 
-/// Whether users stand at one end of a line and servers of others at the other: by its medium, or by rates that differ between the directions.
-fn is_access_line(plan: &Plan) -> bool {
-    let medium = |info: &crate::scenario::LinkInfo| info.medium.is_some_and(line::leads_to_others);
-    let uneven = || {
-        plan.places.iter().any(|place| {
-            let way_back = plan
-                .places
-                .iter()
-                .find(|other| other.link == place.link && other.forward != place.forward);
-            way_back.is_some_and(|other| other.rate != place.rate)
-        })
-    };
-    plan.described.links_info.iter().any(medium) || uneven()
-}
-
 /// One for each switch that the variant sets, in its order.
 fn steps(plan: &Plan, planned: &Planned, route: Route) -> Vec<Step> {
     let mut switches: Vec<(String, String)> = Vec::new();
@@ -252,25 +238,31 @@ fn steps(plan: &Plan, planned: &Planned, route: Route) -> Vec<Step> {
         let switch = switch(path).map(|key| (key.trim_end_matches(".kind").to_owned(), word(value)));
         switches.extend(switch.filter(|switch| !switches.contains(switch)));
     }
-    let floor = planned
-        .resolved
-        .spec
-        .groups
-        .first()
-        .map(|group| group.sender.rto.min);
+    let sender = changed_sender(&plan.described, &planned.resolved);
+    let clash = one_port::clash(plan, planned);
     let has = |key: &str| switches.iter().any(|(other, _)| other == key);
     let steps = switches
         .iter()
         // What goes with another switch of the same variant has no step of its own.
         .filter(|(key, _)| match key.as_str() {
             "ecn_codepoint" | "ecn_echo" | "ecn_option" | "ecn_option_beacon" => !has("congestion_control"),
+            // One command for all parameters of a congestion control that stays.
+            key if key.starts_with(OF_CONTROLLER) => {
+                let first = switches
+                    .iter()
+                    .find(|(other, _)| other.starts_with(OF_CONTROLLER));
+                !has("congestion_control") && first.is_some_and(|(first, _)| first == key)
+            }
             "spreading_rate" | "spreading_jiffy" | "spreading_jitter_percent" => !has("initial_spreading"),
             "undo" => !has("frto"),
             "dsack" => true,
             key => !key.contains('.') || !has(key.split('.').next().unwrap_or(key)),
         })
         .map(|(key, value)| {
-            let mut step = step(key, value, &switches, floor, route);
+            let mut step = match (&clash, key.as_str(), value.as_str()) {
+                (Some(place), "pacing", "linux") => none(SPACES, &one_port::said(place)),
+                _ => step(key, value, sender, route),
+            };
             if acts_at_both(&plan.described, &planned.resolved, key) {
                 step.end = End::Both;
             }
@@ -288,18 +280,15 @@ fn word(value: &toml::Value) -> String {
     }
 }
 
-/// `floor`: the least time before a sender sends again; `route`: by which its packets leave.
-fn step(
-    key: &str,
-    value: &str,
-    switches: &[(String, String)],
-    floor: Option<Duration>,
-    route: Route,
-) -> Step {
+/// `sender`: how the variant has the senders that it changes; `route`: by which their packets leave.
+fn step(key: &str, value: &str, sender: Option<&Config>, route: Route) -> Step {
     let command = |line: &str| How::Command(String::from(line));
     let on = u8::from(value == "true");
+    let own = sender.map_or("", |sender| sender.congestion_control);
+    let values = sender.and_then(|sender| sender.congestion_control_values.as_ref());
     match (key, value) {
-        ("congestion_control", name) => controller(name, switches),
+        ("congestion_control", name) => controller(name, values),
+        (key, _) if key.starts_with(OF_CONTROLLER) => controller(own, values),
         ("initial_window", window) => {
             let segments = match window {
                 "rfc3390" => "3",
@@ -316,6 +305,7 @@ fn step(
             )
         }
         ("min_rto", time) => {
+            let floor = sender.map(|sender| sender.rto.min);
             let time = floor.map_or_else(|| time.replace(' ', ""), route_time);
             Step::new(
                 End::Senders,
@@ -339,6 +329,15 @@ fn step(
         ("hystart", "hystart++") => proxied(
             "Slow start ends softly when the round trip grows, before the queue overflows.",
             "In no Linux kernel; Windows has it by default (RFC 9406). The nearest in Linux is HyStart, on by default in cubic.",
+        ),
+        // HyStart is cubic's: of others Linux has none, but cdg's own (a parameter of it).
+        ("hystart", "hystart") if own != "cubic" => proxied(
+            "A new connection stops doubling its speed when the round trip grows, before the queue overflows.",
+            "In Linux HyStart is part of cubic and of no other congestion control.",
+        ),
+        ("hystart", _) if own != "cubic" => always(
+            "A new connection doubles its speed until a packet is lost.",
+            "Linux: always so with another congestion control than cubic (cdg has its own HyStart), nothing to do.",
         ),
         ("hystart", how) => Step::new(
             End::Senders,
@@ -381,13 +380,13 @@ fn step(
         ),
         ("pacing", "linux") => Step::new(
             End::Senders,
-            command("DEV=eth0; tc qdisc replace dev $DEV root fq"),
-            "Senders space their packets over the round trip instead of sending them in one burst.",
+            How::Command(at_root("DEV", "fq")),
+            SPACES,
             "Linux 3.12 or later, package iproute2.",
         ),
         ("pacing", "off") => Step::new(
             End::Senders,
-            command("DEV=eth0; tc qdisc replace dev $DEV root pfifo_fast"),
+            How::Command(at_root("DEV", "pfifo_fast")),
             "Senders send their packets as answers come, without gaps of their own.",
             "Any Linux, with a congestion control that does not pace by itself (bbr does).",
         ),
@@ -562,6 +561,11 @@ fn proxied(why: &str, needs: &str) -> Step {
 fn always(why: &str, needs: &str) -> Step {
     Step::new(End::Senders, How::Always, why, needs)
 }
+
+const SPACES: &str = "Senders space their packets over the round trip instead of sending them in one burst.";
+
+/// How the keys of a congestion control's parameters begin.
+const OF_CONTROLLER: &str = "congestion_control.";
 
 /// The proxy where connections begin.
 const ASK: &str = "fleetfoot proxy --masquerade";

@@ -1,4 +1,7 @@
 //! The lines of `tc` that set a shaper up: cake by itself, others below a class of HTB; or a queue alone, at a port.
+//!
+//! Whatever queue of one's own was there goes first: `tc qdisc replace` changes one of the same kind (tc_modify_qdisc), which keeps what an
+//! earlier command told it and this one does not mention.
 
 use super::line::{Framing, tc_rate};
 use super::queues::Discipline;
@@ -23,12 +26,9 @@ pub(super) fn shaper(
             1,
         );
         return vec![if out {
-            format!("WAN=eth0; tc qdisc replace dev $WAN root {shaped} nat")
+            at_root("WAN", &format!("{shaped} nat"))
         } else {
-            arrivals(
-                &format!("tc qdisc replace dev $IFB root {shaped} nat ingress"),
-                false,
-            )
+            arrivals(&format!("tc qdisc replace dev $IFB root {shaped} nat ingress"))
         }];
     }
     if out {
@@ -42,7 +42,7 @@ pub(super) fn shaper(
     }
     vec![
         String::from("WAN=eth0; ethtool -K $WAN gro off"),
-        arrivals(&htb("$IFB", arguments, framing, link, rate), true),
+        arrivals(&htb("$IFB", arguments, framing, link, rate)),
     ]
 }
 
@@ -66,26 +66,27 @@ fn htb(device: &str, arguments: &str, framing: &Framing, link: &LinkSpec, rate: 
     )
 }
 
-/// Sends what arrives through a device of its own, on which `queue` is set up. `fresh`: whether an earlier tree is removed. Where a
-/// step fails, the line takes back what it did.
-pub(super) fn arrivals(queue: &str, fresh: bool) -> String {
-    let clear = if fresh {
-        " tc qdisc del dev $IFB root 2>/dev/null;"
-    } else {
-        ""
-    };
+/// Sends what arrives through a device of its own, on which `queue` is set up. Where a step fails, the line takes back what it did.
+pub(super) fn arrivals(queue: &str) -> String {
     format!(
-        "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null;{clear} ip link set $IFB up && {queue} && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB || {{ tc qdisc del dev $WAN ingress 2>/dev/null; ip link del $IFB 2>/dev/null; false; }}"
+        "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null; tc qdisc del dev $IFB root 2>/dev/null; ip link set $IFB up && {queue} && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB || {{ tc qdisc del dev $WAN ingress 2>/dev/null; ip link del $IFB 2>/dev/null; false; }}"
     )
 }
 
 /// At the root of a port.
 pub(super) fn direct(discipline: &Discipline) -> Option<String> {
     let arguments = discipline.arguments.as_ref()?;
-    Some(format!("DEV=eth0; tc qdisc replace dev $DEV root {arguments}"))
+    Some(at_root("DEV", arguments))
 }
 
 pub(super) fn direct_nearest(discipline: &Discipline) -> Option<String> {
     let arguments = discipline.nearest.as_ref()?;
-    Some(format!("DEV=eth0; tc qdisc replace dev $DEV root {arguments}"))
+    Some(at_root("DEV", arguments))
+}
+
+/// `queue` at the root of eth0, which `variable` of the shell names.
+pub(super) fn at_root(variable: &str, queue: &str) -> String {
+    format!(
+        "{variable}=eth0; tc qdisc del dev ${variable} root 2>/dev/null; tc qdisc replace dev ${variable} root {queue}"
+    )
 }

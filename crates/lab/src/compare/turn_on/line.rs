@@ -230,6 +230,14 @@ pub(super) fn is_port_rate(rate: Rate) -> bool {
     MBIT.iter().any(|&mbit| rate.bps() == mbit * 1_000_000)
 }
 
+/// A rate that was computed, to the kilobit as the command has it.
+pub(super) fn whole(rate: Rate) -> Rate {
+    match rate.bps() {
+        bps if bps >= 1000 => Rate::from_bps(bps / 1000 * 1000),
+        _ => rate,
+    }
+}
+
 /// A rate as `tc` reads it: `9500kbit`; a part of a kilobit is left out.
 pub(super) fn tc_rate(rate: Rate) -> String {
     match rate.bps() {

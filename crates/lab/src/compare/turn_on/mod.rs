@@ -12,6 +12,7 @@ mod endpoints;
 mod htb;
 mod idle;
 mod line;
+mod one_port;
 mod queues;
 mod router;
 mod routes;
@@ -29,6 +30,7 @@ use crate::scenario::Medium;
 use carried::Carried;
 use fleetfoot_sim::spec::LinkSpec;
 pub(super) use line::Shaped;
+pub(super) use one_port::{clash, said as said_of_clash};
 pub(super) use queues::beyond_tc;
 
 /// Where a variant cannot be had, or the commands turn on another one, the results of that one stand in the instruction: what is typed is
@@ -123,14 +125,18 @@ struct Results<'a> {
 }
 
 /// Whether the user can turn a variant on: none of its mechanisms needs a patch or exists nowhere but in Fleetfoot, and
-/// each place where it acts takes it, or a command turns on what stands in for it.
+/// each place where it acts takes it, or a command turns on what stands in for it, and no port needs two queues.
 pub(super) fn can_be_had(plan: &Plan, index: usize) -> bool {
     let mechanisms = plan
         .variants
         .get(index)
         .map_or(&[][..], |planned| &planned.mechanisms);
     let patch = |mechanism: &&crate::mechanisms::Mechanism| mechanism.effort >= Effort::Patch;
-    !mechanisms.iter().any(patch) && missing_at(plan, index).is_none()
+    let clashes = plan
+        .variants
+        .get(index)
+        .is_some_and(|planned| clash(plan, planned).is_some());
+    !clashes && !mechanisms.iter().any(patch) && missing_at(plan, index).is_none()
 }
 
 /// The first place where nobody can have a variant, whatever they install: the device there is another's, or has queues of its own.

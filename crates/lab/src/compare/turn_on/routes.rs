@@ -5,7 +5,9 @@
 
 use super::super::{Plan, place};
 use super::endpoints::How;
+use super::line;
 use super::queues::tc_time;
+use crate::scenario::LinkInfo;
 use fleetfoot_core::time::Duration;
 
 /// A route by which packets leave.
@@ -36,6 +38,21 @@ impl Route {
             "{peer}ip route change $({shown} | head -n 1 | sed 's/rto_min lock/rto_min/; s/ {property} {pattern}//') {property} {value}"
         ))
     }
+}
+
+/// Whether users stand at one end of a line and servers of others at the other: by its medium, or by rates that differ between the directions.
+pub(super) fn is_access_line(plan: &Plan) -> bool {
+    let medium = |info: &LinkInfo| info.medium.is_some_and(line::leads_to_others);
+    let uneven = || {
+        plan.places.iter().any(|place| {
+            let way_back = plan
+                .places
+                .iter()
+                .find(|other| other.link == place.link && other.forward != place.forward);
+            way_back.is_some_and(|other| other.rate != place.rate)
+        })
+    };
+    plan.described.links_info.iter().any(medium) || uneven()
 }
 
 /// What is said of `commands` that change a route.

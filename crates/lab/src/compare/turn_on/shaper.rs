@@ -327,10 +327,9 @@ impl<'a> Here<'a> {
         let (commands, needs) = if self.place.forward && discipline.shapes {
             let arguments = discipline.arguments.unwrap_or_default();
             let shaped = arguments.replacen("cake", "cake autorate-ingress", 1);
-            let commands = vec![arrivals(
-                &format!("tc qdisc replace dev $IFB root {shaped} nat ingress"),
-                false,
-            )];
+            let commands = vec![arrivals(&format!(
+                "tc qdisc replace dev $IFB root {shaped} nat ingress"
+            ))];
             let needs = format!(
                 "{cake} autorate-ingress estimates the rate from the packets that arrive and shapes a little below that, so it follows the line with a delay and only where packets arrive. Instead of it, the script cake-autorate (OpenWrt) measures round-trip times and sets the rate of cake."
             );

@@ -22,6 +22,7 @@ use std::sync::atomic::AtomicBool;
 mod framing;
 mod hosts;
 mod parsed;
+mod ports;
 mod varying;
 
 /// A line with 300 ms of room in both directions.
@@ -117,7 +118,7 @@ fn the_uplink_of_a_cable_modem_is_shaped_in_front_of_it() {
     assert_eq!(
         cake.commands,
         [
-            "WAN=eth0; tc qdisc replace dev $WAN root cake bandwidth 9500kbit docsis besteffort triple-isolate nat"
+            "WAN=eth0; tc qdisc del dev $WAN root 2>/dev/null; tc qdisc replace dev $WAN root cake bandwidth 9500kbit docsis besteffort triple-isolate nat"
         ]
     );
     assert_eq!(cake.device, "your router, in front of the cable modem");
@@ -250,7 +251,7 @@ fn the_downlink_is_shaped_where_packets_arrive() {
     assert_eq!(
         steps[0].commands,
         [
-            "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null; ip link set $IFB up && tc qdisc replace dev $IFB root cake bandwidth 45mbit docsis besteffort triple-isolate nat ingress && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB || { tc qdisc del dev $WAN ingress 2>/dev/null; ip link del $IFB 2>/dev/null; false; }"
+            "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null; tc qdisc del dev $IFB root 2>/dev/null; ip link set $IFB up && tc qdisc replace dev $IFB root cake bandwidth 45mbit docsis besteffort triple-isolate nat ingress && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB || { tc qdisc del dev $WAN ingress 2>/dev/null; ip link del $IFB 2>/dev/null; false; }"
         ]
     );
     assert_eq!(
@@ -270,7 +271,9 @@ fn a_port_is_changed_directly_at_its_own_rate() {
     let port_steps = steps(&port, "fq-codel", DOWN);
     assert_eq!(
         port_steps[0].commands,
-        ["DEV=eth0; tc qdisc replace dev $DEV root fq_codel limit 46875"]
+        [
+            "DEV=eth0; tc qdisc del dev $DEV root 2>/dev/null; tc qdisc replace dev $DEV root fq_codel limit 46875"
+        ]
     );
     // A contract may have the rate of a port: then the queue stands behind a faster one.
     assert_eq!(port_steps.len(), 2);
@@ -304,7 +307,7 @@ fn a_port_is_changed_directly_at_its_own_rate() {
     assert_eq!(
         steps[0].commands,
         [
-            "WAN=eth0; tc qdisc replace dev $WAN root cake bandwidth 19mbit ethernet besteffort triple-isolate nat"
+            "WAN=eth0; tc qdisc del dev $WAN root 2>/dev/null; tc qdisc replace dev $WAN root cake bandwidth 19mbit ethernet besteffort triple-isolate nat"
         ]
     );
 }
@@ -323,7 +326,9 @@ fn at_a_port_what_fills_its_room_is_limited_to_the_port_s_memory() {
         let step = &steps(&port, name, DOWN)[0];
         assert_eq!(
             step.commands,
-            [format!("DEV=eth0; tc qdisc replace dev $DEV root {queue}")]
+            [format!(
+                "DEV=eth0; tc qdisc del dev $DEV root 2>/dev/null; tc qdisc replace dev $DEV root {queue}"
+            )]
         );
         let said = step.needs.contains("1875000 B, the memory of the port");
         assert_eq!(said, name != "fq-codel", "{step:?}");

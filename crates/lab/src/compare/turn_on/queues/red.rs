@@ -27,7 +27,8 @@ impl Queue<'_> {
         // Linux holds average and weight in 32 bits together: more than this it refuses.
         let scale = (600_000.0 / (min * unit)).min(1.0);
         let [min, max] = [min, max].map(|threshold| (threshold * unit * scale).max(mtu).round());
-        let max = max.max(2.0 * min);
+        // Of thresholds that are the same tc makes no probability (tc_red_eval_P).
+        let max = max.max(min + 1.0);
         let average = Average::of(weight, min / mtu, max);
         let limit = (self.packets() as f64 * mtu).clamp(mtu, 4e9);
         let probability = self.number("max_probability").unwrap_or(0.1);
@@ -51,13 +52,19 @@ impl Queue<'_> {
             (true, true) => " (the simulation marks more and more of them up to twice max)",
             (true, false) => " (the simulation drops more and more of them up to twice max)",
         };
+        let scaled = match scale < 1.0 {
+            true => format!(
+                " Linux holds thresholds and average in 32 bits together: the thresholds are {scale:.2} times those of the simulation."
+            ),
+            false => String::new(),
+        };
         Discipline {
             arguments: words.text(),
             nearest: None,
             stands_in: None,
             does: "packets are dropped at random before the queue is full, more of them the longer it is on average",
             needs: format!(
-                "Any Linux, package iproute2; above max Linux {above} at once{gentle}.{}",
+                "Any Linux, package iproute2; above max Linux {above} at once{gentle}.{scaled}{}",
                 average.remark(weight)
             ),
             elsewhere: format!(

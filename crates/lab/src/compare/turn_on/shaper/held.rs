@@ -111,9 +111,10 @@ impl Here<'_> {
             String::new()
         };
         let why = format!(
-            "{reason} A router that {} {}, {percent} % of {own}{whose}, makes them wait in itself instead, where {}; the margin keeps the other queue empty, since the rate is never known exactly, and {}{carried}.{simulated}{unsaid}",
+            "{reason} A router that {} {}, {percent} % of {}{whose}, makes them wait in itself instead, where {}; the margin keeps the other queue empty, since the rate is never known exactly, and {}{carried}.{simulated}{unsaid}",
             if out { "sends at" } else { "takes them at" },
-            shaped,
+            line::whole(shaped),
+            line::whole(own),
             discipline.does,
             if discipline.shapes {
                 counted

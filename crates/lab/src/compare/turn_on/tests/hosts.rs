@@ -457,9 +457,9 @@ fn what_a_kernel_has_is_turned_on_by_words_of_its_own() {
         };
         assert!(Discipline::of(&link, None).arguments.is_some(), "{name}");
     }
-    let unknown = controller("unheard-of", &[]);
+    let unknown = controller("unheard-of", None);
     for name in &controllers {
-        assert_ne!(controller(name, &[]).why, unknown.why, "{name}");
+        assert_ne!(controller(name, None).why, unknown.why, "{name}");
     }
     assert!(
         queues.len() > 8 && controllers.len() > 8,
