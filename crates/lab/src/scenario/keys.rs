@@ -50,8 +50,10 @@ pub(crate) enum Default {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Text,
-    /// Text of one line with something in it: names, titles.
+    /// Text of one line with something in it: titles, labels.
     Line,
+    /// A line that stands in tables of results, where spreadsheets must not take it for a formula.
+    Name,
     Flag,
     /// A whole number in this range.
     Integer(u64, u64),
@@ -351,7 +353,7 @@ pub(crate) static RUN: &[Key] = &[
 
 /// `[[variant]]`.
 pub(crate) static VARIANT: &[Key] = &[
-    key("name", Kind::Line, Required, "Its name in the table."),
+    key("name", Kind::Name, Required, "Its name in the table."),
     key(
         "set",
         Kind::Setting,

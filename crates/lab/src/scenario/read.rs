@@ -208,6 +208,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
     match *kind {
         Kind::Text => text(node, path).map(drop),
         Kind::Line => line(node, path).map(drop),
+        Kind::Name => value::name(node, path).map(drop),
         Kind::Flag => flag(node, path).map(drop),
         Kind::Integer(low, high) => integer(node, path, low, high).map(drop),
         Kind::Number(low, high) => number(node, path, low, high).map(drop),

@@ -277,7 +277,7 @@ pub(super) fn type_of(kind: &Kind) -> String {
             .join(", ")
     };
     match *kind {
-        Kind::Text | Kind::Line => "text".into(),
+        Kind::Text | Kind::Line | Kind::Name => "text".into(),
         Kind::Flag => "flag".into(),
         Kind::Integer(low, high) if high >= i64::MAX as u64 => format!("whole number from {low}"),
         Kind::Integer(low, high) => format!("whole number, {low} to {high}"),

@@ -7,19 +7,50 @@ use crate::plugins;
 use fleetfoot_core::registry::Entry;
 use serde_json::{Map, Value, json};
 
+/// Where the schema of a whole file stands.
+const WHOLE: &str = "#/$defs/file";
+
 /// The JSON schema (draft 2020-12) of scenario files, for editors.
+///
+/// A file that extends another may hold any part of a scenario, so no key is required of it; a closed form has neither network
+/// nor traffic. Editors that complete do not all look into conditions: `anyOf`, which holds always, leads them to the whole file.
 pub fn json_schema() -> Value {
     let mut schemas = Schemas::default();
-    let mut schema = schemas.object(&keys::FILE.iter().collect::<Vec<_>>(), None);
-    if let Value::Object(map) = &mut schema {
-        map.insert(
-            "$schema".into(),
-            json!("https://json-schema.org/draft/2020-12/schema"),
-        );
-        map.insert("title".into(), json!("Fleetfoot scenario"));
-        map.insert("$defs".into(), Value::Object(schemas.shared));
-    }
-    schema
+    let whole = schemas.object(&keys::FILE.iter().collect::<Vec<_>>(), None);
+    let part = schemas.part(WHOLE, &whole);
+    let own: Map<String, Value> = keys::CLOSED_FORM
+        .iter()
+        .map(|key| pointer(WHOLE, key.name))
+        .collect();
+    let closed = json!({ "properties": own, "additionalProperties": false });
+    schemas.shared.insert("file".into(), whole);
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Fleetfoot scenario",
+        "type": "object",
+        "anyOf": [{ "$ref": WHOLE }, true],
+        "if": { "required": ["extends"] },
+        "then": part,
+        "else": {
+            "if": {
+                "required": ["figure"],
+                "properties": {
+                    "figure": { "required": ["kind"], "properties": { "kind": { "const": "closed-form" } } },
+                },
+            },
+            "then": closed,
+            "else": { "$ref": WHOLE },
+        },
+        "$defs": schemas.shared,
+    })
+}
+
+/// A property as a reference to the one of the same name of the object at `place`.
+fn pointer(place: &str, name: &str) -> (String, Value) {
+    (
+        name.to_owned(),
+        json!({ "$ref": format!("{place}/properties/{name}") }),
+    )
 }
 
 /// The subschemas that are written once.
@@ -29,6 +60,59 @@ struct Schemas {
 }
 
 impl Schemas {
+    /// The schema of a part of what `schema`, which stands at `place`, describes: what requires nothing as it is, tables without their
+    /// required keys, of lists and of tables of several kinds only what they are.
+    fn part(&self, place: &str, schema: &Value) -> Value {
+        if let Some(place) = schema["$ref"].as_str() {
+            return self
+                .referred(schema)
+                .map_or(json!({}), |schema| self.part(place, schema));
+        }
+        if !self.requires(schema) {
+            return json!({ "$ref": place });
+        }
+        let Some(properties) = schema["properties"].as_object() else {
+            let kinds = schema["oneOf"].as_array();
+            let tables = kinds.is_some_and(|kinds| kinds.iter().all(|kind| kind["type"] == "object"));
+            return match schema["type"].as_str() {
+                Some("array") => json!({ "type": "array", "items": { "type": "object" } }),
+                _ if tables => json!({ "type": "object" }),
+                _ => json!({}),
+            };
+        };
+        let parts: Map<String, Value> = properties
+            .iter()
+            .map(|(name, inner)| {
+                (
+                    name.clone(),
+                    self.part(&format!("{place}/properties/{name}"), inner),
+                )
+            })
+            .collect();
+        json!({ "type": "object", "properties": parts, "additionalProperties": false })
+    }
+
+    /// Whether something in `schema` must be written.
+    fn requires(&self, schema: &Value) -> bool {
+        match schema {
+            Value::Object(map) => {
+                map.get("required")
+                    .and_then(Value::as_array)
+                    .is_some_and(|keys| !keys.is_empty())
+                    || self.referred(schema).is_some_and(|schema| self.requires(schema))
+                    || map.values().any(|inner| self.requires(inner))
+            }
+            Value::Array(list) => list.iter().any(|inner| self.requires(inner)),
+            _ => false,
+        }
+    }
+
+    /// What `schema` refers to, if it does.
+    fn referred(&self, schema: &Value) -> Option<&Value> {
+        self.shared
+            .get(schema["$ref"].as_str()?.strip_prefix("#/$defs/")?)
+    }
+
     /// A reference to the schema under `$defs`, named after the first key that holds it.
     fn reference(&mut self, name: &str, schema: Value) -> Value {
         let known = self.shared.iter().find(|(_, other)| **other == schema);
@@ -131,6 +215,7 @@ impl Schemas {
             }
             Kind::Text => json!({ "type": "string" }),
             Kind::Line => json!({ "type": "string", "minLength": 1 }),
+            Kind::Name => json!({ "type": "string", "pattern": "^[^=+@-]" }),
             Kind::Flag => json!({ "type": "boolean" }),
             Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
             Kind::Number(low, high) => json!({ "type": "number", "minimum": low, "maximum": high }),

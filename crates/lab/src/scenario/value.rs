@@ -253,6 +253,26 @@ pub(crate) fn line<'a>(node: &'a Node, path: &str) -> Result<&'a str, Error> {
     )
 }
 
+/// A line that does not begin as formulas of spreadsheets do: names stand in tables of results (CSV), which others open.
+pub(crate) fn name<'a>(node: &'a Node, path: &str) -> Result<&'a str, Error> {
+    let text = line(node, path)?;
+    let Some(first) = text
+        .trim_start()
+        .chars()
+        .next()
+        .filter(|first| "=+-@".contains(*first))
+    else {
+        return Ok(text);
+    };
+    let key = path.rsplit('.').next().unwrap_or(path);
+    let message =
+        format!("`{key}` begins with `{first}`, which spreadsheets take for the beginning of a formula");
+    Err(Error::at(&node.place, path, message).help(
+        &node.place,
+        "begin it with a letter or a digit: it stands in the tables of results",
+    ))
+}
+
 pub(crate) fn flag(node: &Node, path: &str) -> Result<bool, Error> {
     match node.value {
         Value::Flag(flag) => Ok(flag),

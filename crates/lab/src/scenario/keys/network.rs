@@ -144,13 +144,13 @@ pub(crate) static NETWORK: KindTable = KindTable {
             keys: &[
                 key(
                     "hosts",
-                    Kind::List(&Kind::Line),
+                    Kind::List(&Kind::Name),
                     Required,
                     "Names of the nodes that send and receive.",
                 ),
                 key(
                     "routers",
-                    Kind::List(&Kind::Line),
+                    Kind::List(&Kind::Name),
                     Value("[]"),
                     "Names of the nodes that forward.",
                 ),
@@ -366,7 +366,7 @@ pub(crate) static LINK: &[Key] = &[
 
 /// `[[link]]`.
 pub(crate) static LINK_ENTRY: &[Key] = &{
-    let mut keys = [const { key("name", Kind::Line, Required, "Its name.") }; LINK.len() + 3];
+    let mut keys = [const { key("name", Kind::Name, Required, "Its name.") }; LINK.len() + 3];
     let mut at = 0;
     while at < LINK.len() {
         keys[at + 3] = key(LINK[at].name, LINK[at].kind, LINK[at].default, LINK[at].doc);
@@ -391,7 +391,7 @@ pub(crate) static LINK_ENTRY: &[Key] = &{
 pub(crate) static NODE: &[Key] = &[
     key(
         "name",
-        Kind::Line,
+        Kind::Name,
         Required,
         "A host or a router; or a group of hosts, each of which it then is said of, unless an entry of its own says otherwise.",
     ),

@@ -15,7 +15,7 @@ use fleetfoot_sim::spec::TrafficKind;
 pub(crate) static TRAFFIC_COMMON: &[Key] = &[
     key(
         "name",
-        Kind::Line,
+        Kind::Name,
         Described("its kind"),
         "Its name in results and paths.",
     ),

@@ -96,6 +96,12 @@ fn names_that_no_table_can_show_are_refused_where_they_stand() {
         DUMBBELL.replace("kind = \"bulk\"", "kind = \"bulk\"\nname = \"\""),
         format!("title = \"\\u001b[31mred\"\n{DUMBBELL}"),
         format!("{DUMBBELL}[[variant]]\nname = \" \"\nset = {{ \"tcp.initial_window\" = 3 }}\n"),
+        DUMBBELL.replace("kind = \"bulk\"", "kind = \"bulk\"\nname = \"=HYPERLINK(1)\""),
+        format!("{DUMBBELL}[[variant]]\nname = \" @SUM(1)\"\nset = {{ \"tcp.initial_window\" = 3 }}\n"),
+        format!("{DUMBBELL}[[link]]\nname = \"-1+1\"\ndelay = \"1 ms\"\n"),
+        String::from(
+            "[network]\nkind = \"graph\"\nhosts = [\"+a\", \"b\"]\n[[link]]\nname = \"l\"\nfrom = \"+a\"\nto = \"b\"\n[[traffic]]\nkind = \"bulk\"\nfrom = \"+a\"\nto = \"b\"\n",
+        ),
         format!("{DUMBBELL}[[variant]]\nname = \"as described\"\nset = {{ \"tcp.initial_window\" = 3 }}\n"),
     ];
     let mut all = String::new();
