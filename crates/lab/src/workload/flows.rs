@@ -96,10 +96,14 @@ fn read_parquet(path: &Path) -> Result<Vec<Line>, String> {
     use arrow_array::cast::AsArray as _;
     use arrow_array::types::{Float64Type, Int64Type};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use std::io::Read as _;
 
     let say = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", path.display());
-    let file = std::fs::File::open(path).map_err(|error| say(&error))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file)
+    let mut bytes = Vec::new();
+    input::open(path, input::MOST_FLOWS)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(|error| say(&input::reason(&error)))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))
         .and_then(ParquetRecordBatchReaderBuilder::build)
         .map_err(|error| say(&error))?;
     let mut lines = Vec::new();
@@ -212,6 +216,11 @@ mod tests {
         let csv = "start,source,destination,bytes\n0.5,left-0,right-0,1000\n1,left-1,right-0,20\n";
         assert_eq!(read(&path), read_csv(csv.as_bytes()));
         assert_eq!(read(&path).map(|lines: Vec<Line>| lines.len()), Ok(2));
+        // As it travels to a worker, where it is not on disk.
+        let content = std::fs::read(&path).expect("it was just written");
+        let travelling = crate::input::travelling_name(&path, &content);
+        crate::input::provide(&travelling, &content);
+        assert_eq!(read(std::path::Path::new(&travelling)), read(&path));
 
         let refused = |said: &str| {
             let message = read(&path).expect_err("this is not a list of flows");
