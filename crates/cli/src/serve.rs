@@ -1,7 +1,9 @@
 //! `fleetfoot serve`: the explorer's page with the program behind it.
 //!
 //! It listens on this machine only unless told otherwise. A request must name a host that is an address or `localhost`, and come
-//! from its own page: no other page of the browser, and no name that somebody else points at this machine, can use it.
+//! from its own page: no other page of the browser, and no name that somebody else points at this machine, can use it. Other
+//! programs of this machine can, whoever runs them, so of all files that a request names only those below the folder of FILE are
+//! read, and those that FILE itself names: messages quote lines.
 
 use crate::failure::Failure;
 use crate::output::Common;
@@ -19,7 +21,7 @@ use fleetfoot_web::{MOST_CAPTURE, MOST_FILES, MOST_TEXT, call, page, parted};
 use futures_util::stream::unfold;
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -35,7 +37,7 @@ pub(crate) struct Arguments {
     /// The port; 0 is any that is free.
     #[arg(long, value_name = "PORT", default_value_t = 7411)]
     port: u16,
-    /// The address to listen on. Whoever reaches it can use this machine's processors and read scenario files by their names.
+    /// The address to listen on. Whoever reaches it can use this machine's processors, and name files below the folder of FILE.
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     listen: IpAddr,
 }
@@ -61,13 +63,22 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         None => None,
         Some(file) => {
             // A mistake is reported before a browser is opened.
-            Scenario::load(file)?;
+            let scenario = Scenario::load(file)?;
             let text = input::text_or_reason(file, MOST_TEXT as u64).map_err(Failure::usage)?;
-            Some((file.display().to_string(), text))
+            Some((file, text, scenario.files()))
         }
     };
+    let (folder, named) = match &given {
+        Some((file, _, named)) => (Some(file.parent().unwrap_or(Path::new(""))), named.as_slice()),
+        None => (None, [].as_slice()),
+    };
+    input::confine(folder, named)
+        .map_err(|error| Failure::usage(format!("cannot read the folder of the scenario: {error}")))?;
+    let given = given
+        .as_ref()
+        .map(|(file, text, _)| (file.display().to_string(), text.as_str()));
     let shared = Shared {
-        page: page(given.as_ref().map(|(name, text)| (name.as_str(), text.as_str()))).into(),
+        page: page(given.as_ref().map(|(name, text)| (name.as_str(), *text))).into(),
         turns: Arc::new(Semaphore::new(AT_A_TIME)),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()

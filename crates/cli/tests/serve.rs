@@ -91,6 +91,52 @@ impl Drop for Server {
     }
 }
 
+/// A local program may ask as well as the page: it learns nothing of files elsewhere, not even whether they exist.
+#[test]
+fn files_outside_the_folder_of_the_scenario_are_not_read() {
+    let server = Server::start("folder");
+    let beside = server.folder.with_file_name("serve-folder-secret");
+    std::fs::write(&beside, "password = hunter2\n").expect("it can be written");
+    std::fs::write(server.folder.join("own.trace"), "1\n2\nthree\n").expect("it can be written");
+    let secret = beside.display().to_string();
+    let told = |name: &str, toml: &str, set: &[&str]| {
+        let request = json!({ "do": "check", "name": name, "toml": toml, "set": set });
+        server.call(&request)["error"]["text"]
+            .as_str()
+            .unwrap_or("accepted")
+            .to_owned()
+    };
+    let trace =
+        |file: &str| SCENARIO.replace("rate = \"4 Mbit/s\"", &format!("rate = {{ trace = \"{file}\" }}"));
+    // What is read there quotes the line that is wrong.
+    let own = told("line.toml", &trace("own.trace"), &[]);
+    assert!(own.contains("three"), "{own}");
+    let nothing = format!("{secret}-that-is-not-there");
+    let list =
+        |file: &str| SCENARIO.replace("kind = \"bulk\"", &format!("kind = \"flows\"\nfile = \"{file}\""));
+    for text in [
+        told("line.toml", &trace(&secret), &[]),
+        told("line.toml", &trace("../serve-folder-secret"), &[]),
+        told("line.toml", &list(&secret), &[]),
+        told("line.toml", &list(&format!("{nothing}.parquet")), &[]),
+        told("line.toml", &format!("extends = \"{secret}\"\n{SCENARIO}"), &[]),
+        told(
+            "line.toml",
+            SCENARIO,
+            &[&format!("network.bottleneck.rate={{ trace = \"{secret}\" }}")],
+        ),
+        told(&secret, "extends = \"serve-folder-secret\"\n", &[]),
+        told("line.toml", &trace(&nothing), &[]),
+    ] {
+        assert!(text.contains("only files below"), "{text}");
+        assert!(
+            !text.contains("hunter2") && !text.contains("no such file"),
+            "{text}"
+        );
+    }
+    std::fs::remove_file(beside).expect("it was made here");
+}
+
 fn timeless(text: &str) -> String {
     let mut document: Value = serde_json::from_str(text).expect("it is JSON");
     document.as_object_mut().expect("an object").remove("timing");

@@ -6,9 +6,9 @@ use crate::run::write_atomically;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The longest scenario file (bytes).
 pub const MOST_SCENARIO: u64 = 8 << 20;
@@ -33,6 +33,19 @@ pub fn open(path: &Path, most: u64) -> io::Result<Bounded> {
             unseen: 0,
         });
     }
+    Ok(Bounded {
+        source: Source::Disk(on_disk(path, most)?),
+        left: most,
+        most,
+        unseen: 0,
+    })
+}
+
+/// Opens a file on disk of at most `most` bytes.
+fn on_disk(path: &Path, most: u64) -> io::Result<File> {
+    if let Some(bounds) = BOUNDS.get().filter(|bounds| !bounds.hold(path)) {
+        return Err(bounds.refusal());
+    }
     let metadata = path.metadata()?;
     if let Some(what) = unusual(path, &metadata) {
         return Err(io::Error::other(what));
@@ -43,12 +56,77 @@ pub fn open(path: &Path, most: u64) -> io::Result<Bounded> {
     if metadata.len() > most {
         return Err(too_long(most));
     }
-    Ok(Bounded {
-        source: Source::Disk(File::open(path)?),
-        left: most,
-        most,
-        unseen: 0,
-    })
+    File::open(path)
+}
+
+/// What this process reads from disk, if not everything.
+static BOUNDS: OnceLock<Bounds> = OnceLock::new();
+
+/// From now on this process reads only `files` and what is below `folder`, whatever names a scenario gives: those of a server come
+/// from anybody who reaches it, and messages quote lines. Files in memory are as before. The first call counts.
+///
+/// # Errors
+/// There is no such folder or file.
+pub fn confine(folder: Option<&Path>, files: &[PathBuf]) -> io::Result<()> {
+    let bounds = Bounds::of(folder, files)?;
+    let _ = BOUNDS.set(bounds);
+    Ok(())
+}
+
+/// A folder and single files, without links in their paths.
+#[derive(Debug)]
+struct Bounds {
+    folder: Option<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+impl Bounds {
+    fn of(folder: Option<&Path>, files: &[PathBuf]) -> io::Result<Bounds> {
+        // The folder of a name alone is the empty path.
+        let place = |path: &Path| Path::new(".").join(path).canonicalize();
+        Ok(Bounds {
+            folder: folder.map(place).transpose()?,
+            files: files.iter().map(|file| place(file)).collect::<io::Result<_>>()?,
+        })
+    }
+
+    /// Whether `path` leads to something that may be read. Of what is not there the path itself decides, so that a name elsewhere
+    /// does not show whether there is such a file.
+    fn hold(&self, path: &Path) -> bool {
+        let below = |place: &Path| {
+            self.folder
+                .as_ref()
+                .is_some_and(|folder| place.starts_with(folder))
+        };
+        match path.canonicalize() {
+            Ok(place) => below(&place) || self.files.contains(&place),
+            Err(_) => std::path::absolute(path).is_ok_and(|place| below(&without_dots(&place))),
+        }
+    }
+
+    fn refusal(&self) -> io::Error {
+        io::Error::other(match &self.folder {
+            Some(folder) => format!("only files below {} are read", folder.display()),
+            None => {
+                String::from("no file is read: `fleetfoot serve FILE` reads those below the folder of FILE")
+            }
+        })
+    }
+}
+
+/// The path without `.` and `..`.
+pub(crate) fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// How the names of files begin that came with a description from another machine.
@@ -247,7 +325,7 @@ const BETWEEN_LOOKS: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
-    use super::{Folder, is_in_memory, text, write};
+    use super::{Bounds, Folder, is_in_memory, text, write};
     use std::path::Path;
 
     #[test]
@@ -265,6 +343,38 @@ mod tests {
         drop(one);
         assert!(text(&gone, 5).is_err() && text(&first, 5).is_err());
         assert_eq!(text(&second, 5).expect("it is there"), "2");
+    }
+
+    #[test]
+    fn a_server_reads_below_its_folder_and_what_its_file_names() {
+        let root = std::env::temp_dir().join(format!("fleetfoot-bounds-{}", std::process::id()));
+        let inner = root.join("inner");
+        std::fs::create_dir_all(&inner).expect("the temporary folder can be written");
+        for name in ["outside", "base", "inner/own"] {
+            std::fs::write(root.join(name), "text").expect("the temporary folder can be written");
+        }
+        let bounds = Bounds::of(Some(&inner), &[root.join("base")]).expect("they are there");
+        for held in ["inner/own", "inner/../inner/own", "base", "inner/nothing"] {
+            assert!(bounds.hold(&root.join(held)), "{held}");
+        }
+        for other in [
+            "outside",
+            "inner/../outside",
+            "nothing",
+            "inner/../nothing",
+            "inner-too/own",
+        ] {
+            assert!(!bounds.hold(&root.join(other)), "{other}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(root.join("outside"), inner.join("link")).expect("a link can be made");
+            assert!(!bounds.hold(&inner.join("link")));
+        }
+        assert!(bounds.refusal().to_string().starts_with("only files below"));
+        let none = Bounds::of(None, &[]).expect("nothing is looked for");
+        assert!(!none.hold(&inner.join("own")) && none.refusal().to_string().contains("no file"));
+        std::fs::remove_dir_all(root).expect("it was made here");
     }
 
     #[test]

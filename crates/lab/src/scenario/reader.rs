@@ -3,7 +3,7 @@
 use super::document::{Node, Table};
 use super::{Error, ErrorKind, Texts, path};
 use crate::input;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Reads files and what they extend.
 pub(super) struct Reader {
@@ -39,7 +39,7 @@ impl Reader {
         };
         let (identity, text) = match self.texts {
             Some(texts) => {
-                let name = plain(path);
+                let name = input::without_dots(path);
                 let text = texts.iter().find(|(path, _)| Path::new(path) == name);
                 let text = text.ok_or_else(|| unreadable(format!("there is no {shown} in the program")))?;
                 (name, text.1.to_owned())
@@ -48,14 +48,15 @@ impl Reader {
                 let cannot = |error: &std::io::Error| {
                     unreadable(format!("cannot read {shown}: {}", input::reason(error)))
                 };
-                let identity = match input::is_in_memory(path) {
-                    true => path.to_owned(),
-                    false => path.canonicalize().map_err(|error| cannot(&error))?,
-                };
+                // First: it decides what may be read at all.
                 let text = input::text(path, input::MOST_SCENARIO).map_err(|error| match error.kind() {
                     std::io::ErrorKind::InvalidData => unreadable(format!("{shown} is not UTF-8 text")),
                     _ => cannot(&error),
                 })?;
+                let identity = match input::is_in_memory(path) {
+                    true => path.to_owned(),
+                    false => path.canonicalize().map_err(|error| cannot(&error))?,
+                };
                 (identity, text)
             }
         };
@@ -95,19 +96,4 @@ impl Reader {
         table.merge(over);
         Ok(table)
     }
-}
-
-/// The path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            part => plain.push(part),
-        }
-    }
-    plain
 }
