@@ -130,9 +130,10 @@ pub(crate) fn described(
 
 /// The comparison that is to be made of a file.
 fn task<'a>(arguments: &'a Arguments, file: Option<&'a Path>, common: &Common) -> Result<Task<'a>, Failure> {
+    let scenario = described(&arguments.set, file, common)?;
     let choice = Choice {
         pairs: arguments.pairs,
-        only: arguments.only.clone(),
+        only: scenario.rejoined(&arguments.only),
         places: arguments.places.clone(),
         seed: arguments.seed,
         seeds: arguments.seeds,
@@ -141,7 +142,7 @@ fn task<'a>(arguments: &'a Arguments, file: Option<&'a Path>, common: &Common) -
     Ok(Task {
         file,
         built_in: file.is_none(),
-        scenario: described(&arguments.set, file, common)?,
+        scenario,
         likely: choice.clone(),
         choice,
         batch: &arguments.batch,

@@ -191,16 +191,17 @@ fn described(arguments: &Arguments) -> Result<Sweep, Failure> {
     }
     let lists = arguments.set.iter().map(|text| Axis::list(text));
     let ranges = arguments.range.iter().map(|text| Axis::range(text));
+    let scenario = scenario(arguments.file.as_deref())?;
     let wanted = Wanted {
         axes: lists.chain(ranges).collect::<Result<_, _>>()?,
         sample: arguments.sample.unwrap_or_default(),
-        only: arguments.only.clone(),
+        only: scenario.rejoined(&arguments.only),
         places: arguments.places.clone(),
         seed: arguments.seed,
         seeds: arguments.seeds,
         until: arguments.until.clone(),
     };
-    Ok(wanted.of(scenario(arguments.file.as_deref())?)?)
+    Ok(wanted.of(scenario)?)
 }
 
 /// How long one seed of a point takes (s), measured on short pieces of some; refused if one alone does not fit into memory.

@@ -91,6 +91,72 @@ impl Drop for Server {
     }
 }
 
+/// What the page says to paste runs as it stands in a shell, and gives the same numbers: for a file whose name and variants have
+/// signs of the shell, for the home line without a file, and for an example, which is no file here.
+#[test]
+fn the_command_of_a_comparison_runs_as_it_stands() {
+    let server = Server::start("command");
+    let variant = "\n[[variant]]\nname = \"short, both ways\"\nset = { \"network.bottleneck.queue.limit\" = \"20 packets\" }\n\
+        [[variant]]\nname = \"codel\"\nset = { \"network.bottleneck.queue.kind\" = \"codel\" }\n";
+    let own = format!("{SCENARIO}{variant}");
+    std::fs::write(server.folder.join("-it's a line.toml"), &own).expect("it can be written");
+    let example = |name: &str| {
+        let text = fleetfoot_web::EXAMPLES.iter().find(|(own, _)| *own == name);
+        text.expect("it is there").1
+    };
+    let brief = ["run.duration=4 s", "run.warmup=1 s", "run.drain=2 s"];
+    for (name, toml, set, only, begins) in [
+        (
+            "-it's a line.toml",
+            own.as_str(),
+            &[][..],
+            &["short, both ways", "codel"][..],
+            "fleetfoot compare './-it'",
+        ),
+        (
+            "home-line.toml",
+            example("home-line"),
+            &brief,
+            &["codel"],
+            "fleetfoot compare --set ",
+        ),
+        (
+            "cafe.toml",
+            example("cafe"),
+            &brief,
+            &["codel"],
+            "fleetfoot explain cafe | fleetfoot compare /dev/stdin ",
+        ),
+    ] {
+        let scenario = json!({ "name": name, "toml": toml, "set": set });
+        let request = json!({ "do": "compare", "scenario": scenario, "only": only, "seeds": 1, "budget": 0 });
+        let told = server.call(&request);
+        let command = told["answer"]["command"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{told}"));
+        assert!(command.starts_with(begins), "{command}");
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_fleetfoot"));
+        let folder = program.parent().expect("it is in a folder").display();
+        let script = format!("PATH={folder}:$PATH; {command} --json --quiet --force --out out");
+        let made = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(&server.folder)
+            .output()
+            .expect("there is a shell");
+        assert!(
+            made.status.success(),
+            "{command}: {}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+        let served = told["answer"]["json"].as_str().expect("a result");
+        assert_eq!(
+            timeless(served),
+            timeless(&String::from_utf8_lossy(&made.stdout)),
+            "{command}"
+        );
+    }
+}
+
 /// A local program may ask as well as the page: it learns nothing of files elsewhere, not even whether they exist.
 #[test]
 fn files_outside_the_folder_of_the_scenario_are_not_read() {

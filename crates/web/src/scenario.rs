@@ -1,5 +1,6 @@
 //! A scenario as a page shows it: whether it is correct, and which of its values can be moved.
 
+use crate::EXAMPLES;
 use crate::failure::Failure;
 use fleetfoot_lab::compare::{Choice, Plan};
 use fleetfoot_lab::input::Folder;
@@ -42,6 +43,15 @@ pub const MOST_TEXT: usize = 1 << 20;
 pub const MOST_FILES: usize = 32 << 20;
 
 impl Described {
+    /// The example of this name and text, which the program brings.
+    pub(crate) fn brought(&self) -> Option<&'static str> {
+        let name = self.name.strip_suffix(".toml")?;
+        let (name, _) = EXAMPLES
+            .iter()
+            .find(|(own, text)| *own == name && *text == self.toml)?;
+        self.files.is_empty().then_some(*name)
+    }
+
     /// Reads and checks it. The files that came with it are there as long as the folder lives.
     pub(crate) fn scenario(&self) -> Result<(Scenario, Folder), Failure> {
         if self.toml.len() > MOST_TEXT {

@@ -65,9 +65,13 @@ impl Wanted {
         fits(&jobs, baseline.seeds.len()).map_err(Failure::new)
     }
 
-    /// The command that gives the same result.
+    /// The command that gives the same result, and runs as it stands wherever the file is: what the program brings need not be one.
     pub(crate) fn command(&self) -> String {
-        let mut command = format!("fleetfoot compare {}", quoted(&self.scenario.name));
+        let mut command = match self.scenario.brought() {
+            Some(HOME_LINE) => String::from("fleetfoot compare"),
+            Some(example) => format!("fleetfoot explain {example} | fleetfoot compare /dev/stdin"),
+            None => format!("fleetfoot compare {}", file(&self.scenario.name)),
+        };
         for set in &self.scenario.set {
             command.push_str(&format!(" --set {}", quoted(set)));
         }
@@ -89,6 +93,17 @@ fn ranked(plan: &Plan) -> Result<(), Failure> {
     match plan.waits() {
         true => Ok(()),
         false => Err(Failure::new(nothing_waits(plan.scenario.title()))),
+    }
+}
+
+/// The example that the program compares without a file.
+const HOME_LINE: &str = "home-line";
+
+/// The name of a file as a shell takes it, and as no flag.
+fn file(name: &str) -> String {
+    match name.starts_with('-') {
+        true => quoted(&format!("./{name}")),
+        false => quoted(name),
     }
 }
 

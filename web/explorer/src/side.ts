@@ -283,7 +283,7 @@ export class Side {
       page.pareto ? this.pareto(page.pareto) : null,
       ...charts(["size"]),
       h("div", { class: "two" }, ...charts(["delay", "utilisation"])),
-      last ? h("section", { class: "card" }, h("h3", {}, "The same in the program"), h("p", { class: "hint" }, "It prints the same numbers, byte for byte, for the file as it was opened."), paste(command)) : null,
+      last ? h("section", { class: "card" }, h("h3", {}, "The same in the program"), h("p", { class: "hint" }, "It prints the same numbers, byte for byte. A file that it names is the one that was opened; one whose text was changed here is saved by “Scenario file” first."), paste(command)) : null,
       h("div", { class: "row downloads", role: "group", "aria-label": "Downloads" },
         h("button", { type: "button", click: () => this.saveScenario() }, "Scenario file"),
         json !== null ? h("button", { type: "button", click: () => saveFile("fleetfoot-result.json", json, "application/json") }, "Result as JSON") : null,

@@ -219,6 +219,21 @@ impl Scenario {
         self.variants.iter().map(|variant| variant.name.clone()).collect()
     }
 
+    /// What a list of names was before it was parted at its commas: names of variants may have some of their own.
+    pub fn rejoined(&self, parts: &[String]) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut at = 0;
+        while at < parts.len() {
+            let ends = (at + 2..=parts.len()).rev();
+            let mut several = ends.map(|end| (end, parts[at..end].join(",")));
+            let own = several.find(|(_, name)| self.variants.iter().any(|variant| variant.name == *name));
+            let (end, name) = own.unwrap_or_else(|| (at + 1, parts[at].clone()));
+            names.push(name);
+            at = end;
+        }
+        names
+    }
+
     /// The files it was read from and those it names: what it extends, traces of links, lists of flows, recorded connections.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
