@@ -11,7 +11,7 @@ run:
 	@scripts/need-cargo.sh
 	$(CARGO) run --release --locked --package fleetfoot-cli -- compare $(FILE) $(ARGS)
 
-## Every test; installs what it needs and says what it skips. Prints where the time went.
+## Every test; installs what it can and says what it skips. Prints where the time went.
 test:
 	@scripts/test.sh
 
