@@ -60,7 +60,8 @@ pub(crate) struct Arguments {
     /// simulated queue, and compare every packet that was dropped, was marked or left.
     #[arg(long, value_name = "CAPTURE", conflicts_with_all = ["pcap", "trace", "diagram", "out", "seeds"])]
     replay: Option<PathBuf>,
-    /// Write the state of every sender at every event as CSV (or Parquet, by the ending, where that is built in).
+    /// Write the state of every sender at every event as CSV (or Parquet, by the ending, where that is built in). It counts connections
+    /// from the start of the run: where there is a warm-up, or a connection carries many pages, samples.csv has other numbers.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Draw one flow as SVG: segments between sender and receiver, losses, probes, bundles, timers.

@@ -191,7 +191,7 @@ table! { Sample<'_>, s, "samples", "one flow of one run: a transfer, a bulk conn
     "variant" Text "" "name of the variant" = s.variant;
     "seed" Integer "" "seed of the run" = s.seed;
     "group" Text "" "name of the traffic group" = s.group;
-    "flow" Integer "" "number of the flow within group and run, from 0 in order of start" = s.number;
+    "flow" Integer "" "number of the flow within group and run, from 0 in order of start among those that start after the warm-up; `trace` counts those within it, too" = s.number;
     "pair" Integer "" "which of the group's pairs of hosts it ran between, from 0" = s.record.pair;
     "size_bytes" Integer "B" "payload to transfer; for bulk connections the payload received" = s.record.bytes.get();
     "start_s" Number "s" "first SYN sent (exchanges and bursts: first byte written; pings and datagrams: sent), from the start of the run" = s.record.start.as_secs_f64();

@@ -31,7 +31,7 @@ pub struct TraceRow {
 
 table! { TraceRow, r, "trace", "one event at one sender, with the sender's state after it",
     "time_s" Number "s" "time from the start of the run" = r.time_s;
-    "flow" Text "" "group and number of the flow: `pages/3`" = r.flow.as_str();
+    "flow" Text "" "group and number of the connection, from 0 in order of start: `pages/3`; those that start within the warm-up count, so `samples` has other numbers where there is one" = r.flow.as_str();
     "event" Text "" "what happened: `ack` (a segment of the peer was processed), `timeout`, `probe` (a tail loss probe was sent) or `timer` (another timer)" = r.event;
     "cwnd_bytes" Integer "B" "congestion window" = r.cwnd_bytes;
     "ssthresh_bytes" Integer "B" "slow-start threshold; empty before the first congestion event" = r.ssthresh_bytes;
