@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from fleetfoot import _native
 from fleetfoot.errors import RunError
+from fleetfoot.plugin import renew
 
 __all__ = ["Executed", "Pool", "drive", "run_task", "run_task_on_ray"]
 
@@ -37,6 +38,7 @@ def worker_of(digest: str, description: Callable[[], bytes | None]) -> _native.S
             text = description()
             if text is None:
                 return None
+            renew()
             worker = _workers[digest] = _native.SweepWorker(text)
             while len(_workers) > _REMEMBERED:
                 _workers.popitem(last=False)

@@ -31,19 +31,16 @@ in several threads), and no iteration over sets of text.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
 import inspect
-import pickle
+import math
 import re
-import secrets
-import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar, overload
 
 from fleetfoot import _native
+from fleetfoot._fingerprint import fingerprint
 from fleetfoot._native import Ack, Connection, Event, Limit, Link, Packet, QueueContext, Sent
 from fleetfoot.errors import UsageError
 
@@ -77,6 +74,15 @@ _RANGES: dict[str, tuple[float, float]] = {
     "choice": (0, 0),
 }
 
+#: Unit of the plain numbers of a kind.
+_UNITS = {"limit": "packets", "duration": "seconds", "bytes": "bytes", "rate": "bit/s"}
+
+#: Kinds without fractions.
+_WHOLE = ("limit", "bytes", "rate", "integer")
+
+#: Registered classes by name, and what each was when it was registered.
+_classes: dict[str, tuple[type[Controller | Queue], str]] = {}
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -107,20 +113,43 @@ class Parameter:
         kind = self.kind or _kind_of(self.default)
         if kind not in _RANGES:
             raise UsageError(f"parameter {name!r}: no kind is called {kind!r}; the kinds are {', '.join(_RANGES)}")
-        low, high = _RANGES[kind]
-        word = self.default if isinstance(self.default, str) else None
+        low = self._number(name, kind, "low", _RANGES[kind][0])
+        high = self._number(name, kind, "high", _RANGES[kind][1])
+        assert low is not None and high is not None
+        word = self.default if isinstance(self.default, str) and kind == "choice" else None
         if kind == "choice" and word not in self.choices:
-            raise UsageError(f"parameter {name!r}: its default {self.default!r} is none of its choices")
+            raise UsageError(
+                f"parameter {name!r}: its default {self.default!r} is none of its choices; a number has a kind"
+            )
+        default = None if word is not None else self._number(name, kind, "default", None)
+        if default is not None and not low <= default <= high:
+            raise UsageError(f"the default of the parameter `{name}`: {self.default!r} is not in {low:g} to {high:g}")
         return _Row(
             name=name,
             kind=kind,
-            default=None if word is not None or self.default is None else float(self.default),
-            low=float(low if self.low is None else self.low),
-            high=float(high if self.high is None else self.high),
+            default=default,
+            low=low,
+            high=high,
             words=list(self.choices),
             default_word=word,
             doc=self.doc,
         )
+
+    def _number(self, name: str, kind: str, which: str, otherwise: float | None) -> float | None:
+        """A value that must be a plain number; scenarios write units, this table does not."""
+        value = getattr(self, which)
+        if value is None:
+            return otherwise
+        unit = f" of {_UNITS[kind]}" if kind in _UNITS else ""
+        try:
+            number = None if isinstance(value, str) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is None or math.isnan(number):
+            raise UsageError(f"parameter {name!r}: its {which} {value!r} is no plain number{unit}")
+        if which == "default" and kind in _WHOLE and number != math.floor(number):
+            raise UsageError(f"parameter {name!r}: its {which} {value!r} is no whole number{unit}")
+        return number
 
 
 @dataclass
@@ -138,6 +167,7 @@ class _Row:
 
 
 def _kind_of(default: object) -> str:
+    """The kind of a default that says nothing of it."""
     if isinstance(default, bool):
         return "flag"
     if isinstance(default, int):
@@ -312,9 +342,9 @@ def register(cls: Any = None, *, name: str = "") -> Any:
     """Make a class known under its ``NAME``, or under ``name``; as a decorator or as a function.
 
     A class with the name of an earlier one takes its place, also in scenarios that were read before, from
-    their next run on. Finished runs that were kept are used again only if the class is the same: its code,
-    its attributes and what its methods refer to in its module. Other processes do not know it
-    (`docs/python-mechanisms.md`, Processes).
+    their next run on. Finished runs that were kept are used again only if the class is what it was when they
+    were made: its code and that of its bases, its attributes, and what its methods refer to
+    (`docs/python-mechanisms.md`, Kept runs). Other processes do not know it (Processes, there).
 
     **It is slow**: a call of Python for each acknowledgment or packet, one thread at a time. A run of one
     flow takes twice the time and more with a controller, five times and more with a queue
@@ -349,6 +379,7 @@ def register(cls: Any = None, *, name: str = "") -> Any:
     for parameter in cls.PARAMETERS:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", parameter) or parameter == "kind":
             raise UsageError(f"class {label}: {parameter!r} cannot be the name of a parameter")
+    known = fingerprint(cls)
     optional = ("on_sent", "on_idle", "on_restart", "ready_at")
     lines = [f"//! {line}".rstrip() for line in document.splitlines()]
     _native.register(
@@ -358,10 +389,21 @@ def register(cls: Any = None, *, name: str = "") -> Any:
         class_=cls,
         own=[method for method in optional if callable(getattr(cls, method, None))],
         uses_rates=bool(getattr(cls, "USES_RATES", False)),
-        source="\n".join([*lines, "", f"// {_fingerprint(cls)}"]),
+        source="\n".join([*lines, "", f"// {known}"]),
         rows=[parameter._row(key) for key, parameter in cls.PARAMETERS.items()],
     )
+    _classes[name] = (cls, known)
     return cls
+
+
+def renew() -> None:
+    """Register classes again that are no longer what they were: a method or what it refers to was replaced.
+
+    Finished runs are known by what a class was, so this comes before everything that may use them again.
+    """
+    for name, (cls, known) in list(_classes.items()):
+        if fingerprint(cls) != known:
+            register(name=name)(cls)
 
 
 def unregister(name: str) -> bool:
@@ -370,81 +412,10 @@ def unregister(name: str) -> bool:
     Returns:
         Whether there was one.
     """
+    _classes.pop(name, None)
     return _native.unregister(name)
 
 
 def registered() -> dict[str, tuple[str, str]]:
     """Registered classes by name: kind (``congestion control`` or ``queue``) and docstring."""
     return {name: (kind, document) for kind, name, document in _native.registered()}
-
-
-def _fingerprint(cls: type) -> str:
-    """What a class does, as a hash: code and attributes, and what its methods refer to in its module."""
-    known = hashlib.sha256()
-    _feed(known, cls, cls.__module__, set())
-    return known.hexdigest()
-
-
-def _feed(known: Any, value: object, module: str, seen: set[int]) -> None:
-    if id(value) in seen:
-        return
-    known.update(type(value).__qualname__.encode())
-    if isinstance(value, (types.FunctionType, type, types.CodeType)):
-        seen.add(id(value))
-    if isinstance(value, (staticmethod, classmethod)):
-        _feed(known, value.__func__, module, seen)
-    elif isinstance(value, property):
-        for function in (value.fget, value.fset, value.fdel):
-            _feed(known, function, module, seen)
-    elif isinstance(value, types.FunctionType):
-        known.update(value.__qualname__.encode())
-        if value.__module__ != module:
-            known.update(value.__module__.encode())
-            return
-        for part in (value.__code__, value.__defaults__, value.__kwdefaults__):
-            _feed(known, part, module, seen)
-        for cell in value.__closure__ or ():
-            with contextlib.suppress(ValueError):
-                _feed(known, cell.cell_contents, module, seen)
-        for name in _names(value.__code__):
-            if name in value.__globals__:
-                known.update(name.encode())
-                _feed(known, value.__globals__[name], module, seen)
-    elif isinstance(value, types.CodeType):
-        known.update(value.co_code)
-        known.update(repr((value.co_names, value.co_varnames)).encode())
-        for constant in value.co_consts:
-            _feed(known, constant, module, seen)
-    elif isinstance(value, type):
-        known.update(f"{value.__module__}.{value.__qualname__}".encode())
-        if value.__module__ == module:
-            for base in value.__bases__:
-                _feed(known, base, module, seen)
-            for name, attribute in sorted(vars(value).items()):
-                if name not in ("__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__"):
-                    known.update(name.encode())
-                    _feed(known, attribute, module, seen)
-    elif isinstance(value, types.ModuleType):
-        known.update(f"{value.__name__} {getattr(value, '__version__', '')}".encode())
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            _feed(known, item, module, seen)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _feed(known, key, module, seen)
-            _feed(known, item, module, seen)
-    else:
-        try:
-            known.update(pickle.dumps(value, protocol=4))
-        except Exception:
-            # Nobody knows what it does: nothing kept is used again.
-            known.update(secrets.token_bytes(16))
-
-
-def _names(code: types.CodeType) -> list[str]:
-    """Names that a function and those within it look up outside."""
-    names = list(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names.extend(_names(constant))
-    return sorted(set(names))

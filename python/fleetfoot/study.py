@@ -18,6 +18,7 @@ from fleetfoot._checked import (
     whole_or_none,
 )
 from fleetfoot.errors import UsageError
+from fleetfoot.plugin import renew
 from fleetfoot.progress import ProgressLike, listening
 from fleetfoot.result import Result
 
@@ -247,7 +248,8 @@ _HOW = ("jobs", "out", "fresh", "force", "samples", "traces")
 
 
 def _request(verb: str, **given: Any) -> dict[str, Any]:  # noqa: ANN401
-    """The arguments of a function as the compiled part takes them."""
+    """The arguments of a function as the compiled part takes them, which knows every class as it is now."""
+    renew()
     if not isinstance(given.get("control", "both"), str):
         raise UsageError("control: one of sender, router, both is wanted")
     request = {**_DEFAULTS, **given}

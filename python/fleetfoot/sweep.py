@@ -16,6 +16,7 @@ from fleetfoot import _native
 from fleetfoot._extra import library
 from fleetfoot._pool import Executed, Pool, drive
 from fleetfoot.errors import UsageError
+from fleetfoot.plugin import renew
 from fleetfoot.scenario import Scenario
 
 __all__ = ["Figure", "Points", "Sweep", "SweepProgress", "sweep"]
@@ -335,6 +336,7 @@ def sweep(
         raise UsageError('address has no effect without engine="ray"')
     if jobs < 0 or (jobs and engine != "local"):
         raise UsageError('jobs is a number of threads, and has an effect with engine="local" only')
+    renew()
     lists = [(path, [values] if isinstance(values, str) else list(values)) for path, values in (set or {}).items()]
     more = {
         "sample": sample,

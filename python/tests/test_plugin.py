@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 
 import fleetfoot
 from fleetfoot import _native
+from fleetfoot._fingerprint import fingerprint
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
 
@@ -218,8 +220,6 @@ def test_the_same_seed_gives_the_same_run_and_the_class_is_read_anew() -> None:
 
 
 def test_the_fingerprint_changes_with_what_a_class_does() -> None:
-    fingerprint = fleetfoot.plugin._fingerprint
-
     def made(factor: float, table: tuple[int, ...] = (1, 2)) -> type[fleetfoot.Controller]:
         class Mine(fleetfoot.Controller):
             """Mine."""
@@ -234,6 +234,108 @@ def test_the_fingerprint_changes_with_what_a_class_does() -> None:
     assert fingerprint(made(0.5)) == fingerprint(made(0.5))
     assert fingerprint(made(0.5)) != fingerprint(made(0.6))
     assert fingerprint(made(0.5)) != fingerprint(made(0.5, (1, 3)))
+
+
+HELPERS = """
+import functools
+
+FACTOR = 0.5
+
+class Base(fleetfoot.Controller):
+    "A base."
+
+    def on_loss(self, now, event):
+        self.reduce_to(self.window * FACTOR)
+
+@functools.lru_cache
+def cached(window):
+    return window + 1
+
+class Table:
+    def at(self, window):
+        return window + 2
+"""
+
+MECHANISM = """
+import fleetfoot
+import helpers_of_mine
+from helpers_of_mine import Base, Table, cached
+
+TABLE = Table()
+MODES = {"slow", "fast", "other", "none"}
+
+class Mine(Base):
+    "Of several modules."
+
+    NAME = "mine"
+
+    def on_ack(self, now, ack):
+        if "mode" not in MODES and now not in {"a", "b", "c"}:
+            self.window = TABLE.at(cached(self.window)) * helpers_of_mine.FACTOR
+"""
+
+
+def fingerprint_of(folder: Path, helpers: str = HELPERS, hash_seed: str = "0") -> str:
+    """The fingerprint of `Mine` in a process of its own."""
+    (folder / "helpers_of_mine.py").write_text(f"import fleetfoot\n{helpers}")
+    (folder / "mine.py").write_text(MECHANISM)
+    code = "import mine; from fleetfoot._fingerprint import fingerprint; print(fingerprint(mine.Mine))"
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONDONTWRITEBYTECODE": "1"}
+    made = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return made.stdout
+
+
+def test_the_fingerprint_is_that_of_all_code_of_the_author(tmp_path: Path) -> None:
+    first = fingerprint_of(tmp_path)
+    assert fingerprint_of(tmp_path, hash_seed="7") == first
+    for old, new in (
+        ("FACTOR = 0.5", "FACTOR = 0.6"),
+        ("self.window * FACTOR", "self.window * 0.9"),
+        ("window + 1", "window + 3"),
+        ("window + 2", "window + 4"),
+    ):
+        assert old in HELPERS
+        assert fingerprint_of(tmp_path, HELPERS.replace(old, new)) != first, new
+
+
+def test_kept_runs_are_those_of_the_class_as_it_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kept(fleetfoot.Controller):
+        """Keeps a share."""
+
+        NAME = "kept"
+        SHARE = 0.5
+
+        def on_ack(self, now: float, ack: fleetfoot.plugin.Ack) -> None:
+            if ack.cwnd_limited and not ack.recovering:
+                self.window += self.mss * ack.acked / self.window
+
+        def on_loss(self, now: float, event: fleetfoot.plugin.Event) -> None:
+            self.reduce_to(self.window * self.SHARE)
+
+    fleetfoot.register(Kept)
+    line = fleetfoot.Scenario.from_dict(LINE).with_({"tcp.congestion_control": "kept"})
+
+    def run() -> fleetfoot.Result:
+        return fleetfoot.run(line, out=tmp_path / "run", force=True)
+
+    def sweep() -> dict[str, int]:
+        return fleetfoot.sweep(line, set={"run.duration": ["2 s"]}, seeds=1, out=tmp_path / "sweep", force=True).counts
+
+    def goodput(result: fleetfoot.Result) -> list[float]:
+        return list(result.runs.to_pandas()["goodput_bps"])
+
+    first = run()
+    assert (first.computed, run().reused) == (1, 1)
+    assert (sweep()["computed"], sweep()["reused"]) == (1, 1)
+    monkeypatch.setattr(Kept, "SHARE", 0.9)
+    other = run()
+    assert (other.computed, other.reused) == (1, 0)
+    assert goodput(other) != goodput(first)
+    assert sweep()["computed"] == 1
+    monkeypatch.setattr(Kept, "on_loss", lambda self, now, event: self.reduce_to(2 * self.mss))
+    assert (sweep()["computed"], run().computed) == (1, 1)
 
 
 class Breaks(Half):
@@ -381,12 +483,23 @@ def test_what_cannot_be_registered_is_refused() -> None:
         NAME = "odd"
         PARAMETERS = {"factor": fleetfoot.Parameter(3.0, "Too much.", low=0.0, high=1.0)}
 
+    def of(default: Any, kind: str = "", **more: Any) -> type[fleetfoot.Controller]:
+        parameter = fleetfoot.Parameter(default, "A value.", kind=kind, **more)
+        return type("Units", (Half,), {"__doc__": "Has units.", "NAME": "units", "PARAMETERS": {"pause": parameter}})
+
     for cls, said in (
         (Nameless, "class Nameless has no NAME"),
         (Taken, "the plug-in name `cubic` is taken"),
         (Silent, "class Silent has no docstring"),
         (Idle, "class Idle has no method enqueue"),
         (Odd, "the default of the parameter `factor`"),
+        (of("5 ms", "duration"), "its default '5 ms' is no plain number of seconds"),
+        (of("5 ms"), "its default '5 ms' is none of its choices"),
+        (of("60 packets", "limit"), "is no plain number of packets"),
+        (of("10 Mbit/s", "rate"), "is no plain number of bit/s"),
+        (of(0.1, "duration", high="1 s"), "its high '1 s' is no plain number of seconds"),
+        (of(1500.5, "bytes"), "its default 1500.5 is no whole number of bytes"),
+        (of(-1), "the default of the parameter `pause`: -1 is not in 0 to"),
         (int, "is no subclass of"),
     ):
         with pytest.raises(fleetfoot.UsageError, match=said):
