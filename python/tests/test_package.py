@@ -6,6 +6,7 @@ import doctest
 import importlib
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import venv
@@ -27,6 +28,23 @@ def modules() -> list[str]:
 def test_examples_in_documents(name: str) -> None:
     pytest.importorskip(name)
     assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+@pytest.mark.parametrize("page", ["gym.md", "python-mechanisms.md", "python.md"])
+def test_samples_in_pages_run(page: str, tmp_path: Path) -> None:
+    if page == "gym.md":
+        pytest.importorskip("gymnasium")
+    samples = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
+    assert samples
+    # On a line that takes a hundredth of the time.
+    brief = """
+import fleetfoot
+brief = fleetfoot.Scenario.home_line().with_(run__duration="6 s", run__warmup="1 s", run__seeds=1)
+fleetfoot.Scenario.home_line = lambda: brief
+"""
+    code = "\n".join([brief, *samples])
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_everything_public_is_there_and_documented() -> None:
