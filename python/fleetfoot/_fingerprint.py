@@ -24,6 +24,8 @@ _ASIDE = {
     "__annotate_func__",
     "__annotations__",
     "__annotations_cache__",
+    "__dataclass_fields__",
+    "__dataclass_params__",
     "__dict__",
     "__doc__",
     "__firstlineno__",
@@ -65,7 +67,7 @@ class _Reader:
             # Their order changes from process to process.
             for digest in sorted(self.digest(item) for item in value):
                 self.known.update(digest)
-        elif isinstance(value, dict):
+        elif isinstance(value, (dict, types.MappingProxyType)):
             for key, item in value.items():
                 self.feed(key, names)
                 self.feed(item, names)

@@ -11,7 +11,7 @@ from concurrent import futures
 from typing import Any, Protocol
 
 from fleetfoot import _native
-from fleetfoot.errors import RunError
+from fleetfoot.errors import RunError, ScenarioError
 from fleetfoot.plugin import renew
 
 __all__ = ["Executed", "Pool", "drive", "run_task", "run_task_on_ray"]
@@ -38,8 +38,13 @@ def worker_of(digest: str, description: Callable[[], bytes | None]) -> _native.S
             text = description()
             if text is None:
                 return None
-            renew()
-            worker = _workers[digest] = _native.SweepWorker(text)
+            try:
+                worker = _native.SweepWorker(text)
+            except ScenarioError:
+                # A class may have become what it is in the process that drives since it was registered here.
+                renew()
+                worker = _native.SweepWorker(text)
+            _workers[digest] = worker
             while len(_workers) > _REMEMBERED:
                 _workers.popitem(last=False)
         _workers.move_to_end(digest)

@@ -268,6 +268,7 @@ class Mine(Base):
     "Of several modules."
 
     NAME = "mine"
+    PARAMETERS = {"share": fleetfoot.Parameter(0.5, "A share.", low=0.1)}
 
     def on_ack(self, now, ack):
         if "mode" not in MODES and now not in {"a", "b", "c"}:
