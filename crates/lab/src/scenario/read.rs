@@ -343,13 +343,25 @@ fn check_table(
                 .chain(keys.iter().map(|key| key.name))
                 .collect();
             // A key of a file that belongs to one of its tables.
-            let home = home_of(&entry.key, keys, path.is_empty());
-            let mut error = unknown_key(entry, path, &names, kind, home.filter(|_| path.is_empty()));
-            if let Some(home) = home.filter(|_| !path.is_empty()) {
-                let there = join(&join(path, home), &entry.key);
+            let homes = homes_of(&entry.key, keys, path.is_empty());
+            let home = homes.first().copied().filter(|_| path.is_empty());
+            let mut error = unknown_key(entry, path, &names, kind, home);
+            if !homes.is_empty() && !path.is_empty() {
+                let there: Vec<String> = homes
+                    .iter()
+                    .map(|home| join(&join(path, home), &entry.key))
+                    .collect();
+                let table = match homes[..] {
+                    [home] => format!("the table `{home}`"),
+                    _ => "a table".to_owned(),
+                };
                 error = error.help(
                     &entry.key_place,
-                    format!("`{}` belongs to the table `{home}` here: {there}", entry.key),
+                    format!(
+                        "`{}` belongs to {table} here: {}",
+                        entry.key,
+                        alternatives(&there)
+                    ),
                 );
             }
             return Err(error);
@@ -364,17 +376,17 @@ fn check_table(
     Ok(())
 }
 
-/// The table, among these keys, that has a key of this name; one of several kinds only if `tagged` ones count.
-fn home_of(name: &str, keys: &[&Key], tagged_too: bool) -> Option<&'static str> {
+/// The tables, among these keys, that have a key of this name; those of several kinds only if `tagged_too`.
+fn homes_of(name: &str, keys: &[&Key], tagged_too: bool) -> Vec<&'static str> {
     let has = |own: &[Key]| own.iter().any(|key| key.name == name);
-    let found = keys.iter().find(|key| match key.kind {
+    let homes = keys.iter().filter(|key| match key.kind {
         Kind::Table(own) => has(own),
         Kind::Tagged(tagged) if tagged_too => {
             has(tagged.common) || tagged.kinds.iter().any(|kind| has(kind.keys))
         }
         _ => false,
     });
-    found.map(|key| key.name)
+    homes.map(|key| key.name).collect()
 }
 
 fn unknown_key(

@@ -198,7 +198,12 @@ fn a_key_of_a_table_of_a_group_is_shown_its_place() {
     let text = format!("{LINE}name = \"state\"\nnagle = false\n");
     let error = refusal(&text).to_string();
     assert!(
-        error.contains("`nagle` belongs to the table `tcp` here: traffic.state.tcp.nagle"),
+        error.contains("`nagle` belongs to the table `tcp` here: `traffic.state.tcp.nagle`"),
         "{error}"
     );
+    // Each table that takes the key is named.
+    let text = LINE.replace("\"dumbbell\"", "\"dumbbell\"\nreverse = { rate = \"1 Mbit/s\" }");
+    let error = refusal(&text).to_string();
+    let help = "`reverse` belongs to a table here: `network.access.reverse`, `network.bottleneck.reverse` or `network.egress.reverse`";
+    assert!(error.contains(help), "{error}");
 }
