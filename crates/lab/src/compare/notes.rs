@@ -523,6 +523,12 @@ fn listed(counts: &[(&str, u64, u64)]) -> Option<String> {
     let (first, others) = counts.split_first()?;
     let fewest = others.iter().min_by_key(|entry| entry.1)?;
     let most = others.iter().rev().max_by_key(|entry| entry.1)?;
+    if others
+        .iter()
+        .all(|entry| (entry.1, entry.2) == (first.1, first.2))
+    {
+        return Some(format!("{}, and so with every other variant", said(first)));
+    }
     Some(format!(
         "{}; fewest {}, most {}",
         said(first),
@@ -574,6 +580,9 @@ mod tests {
         let few = [("as described", 0, 9), ("b", 1, 9), ("c", 7, 9)];
         assert_eq!(listed(&few).as_deref(), Some("b 1 of 9, c 7 of 9"));
         assert_eq!(listed(&few[..1]), None);
+        let alike = ["as described", "b", "c", "d", "e", "f"].map(|name| (name, 5, 5));
+        let all = "as described 5 of 5, and so with every other variant";
+        assert_eq!(listed(&alike).as_deref(), Some(all));
     }
 
     #[test]

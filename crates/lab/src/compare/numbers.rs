@@ -42,12 +42,13 @@ pub(super) fn ends_in_percent(ends: [f64; 2]) -> [String; 2] {
     }
 }
 
-/// With more digits where it is small.
-pub(super) fn small_percent(share: f64) -> String {
+/// Which share of the packets was dropped, with more digits where it is small.
+pub(super) fn dropped(share: f64) -> String {
     match 100.0 * share {
-        0.0 => String::from("none"),
-        value if value < 0.1 => format!("{value:.2} %"),
-        value => format!("{value:.1} %"),
+        0.0 => String::from("no packet dropped"),
+        value if value < 0.005 => String::from("less than 0.01 % of packets dropped"),
+        value if value < 0.1 => format!("{value:.2} % of packets dropped"),
+        value => format!("{value:.1} % of packets dropped"),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::commanded::pays;
 pub use super::felt::felt;
-use super::numbers::{dash, small_percent};
+use super::numbers::{dash, dropped};
 pub use super::numbers::{interval, percent, rate, seconds, signed};
 use super::tail;
 use crate::result::{
@@ -288,14 +288,14 @@ pub fn queues(document: &Document) -> Vec<String> {
         .filter(|queue| queue.stands)
         .map(|queue| {
             format!(
-                "a queue stands at {} ({}{}): {:.0} % used, mean wait {}, p99 {}, {} of packets dropped",
+                "a queue stands at {} ({}{}): {:.0} % used, mean wait {}, p99 {}, {}",
                 queue.place,
                 queue.queue,
                 of_several(queue),
                 100.0 * queue.utilisation,
                 seconds(queue.wait_mean_s),
                 seconds(queue.wait_p99_s),
-                small_percent(queue.drop_share)
+                dropped(queue.drop_share)
             )
         })
         .collect();
