@@ -1,5 +1,7 @@
 //! What a program that was killed left in a folder: files and folders whose names say which process was making them.
 
+use super::store::SUFFIX;
+use crate::folder::WRITTEN;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -29,19 +31,25 @@ pub(crate) fn remove_leftovers(folder: &Path) {
         if !quiet || lives(process) {
             continue;
         }
+        // A folder of a user's is never removed, whatever its name.
+        let report = name.to_str().is_some_and(|name| name.starts_with(MAKING));
         let _ = match entry.file_type() {
-            Ok(kind) if kind.is_dir() => fs::remove_dir_all(entry.path()),
-            _ => fs::remove_file(entry.path()),
+            Ok(kind) if kind.is_dir() && report => fs::remove_dir_all(entry.path()),
+            Ok(kind) if kind.is_file() && !report => fs::remove_file(entry.path()),
+            _ => Ok(()),
         };
     }
 }
 
-/// The process that was making what has this name.
+/// The process that was making what has this name: a kept run or a file that the program writes into a folder. Other names are a user's.
 fn maker(name: &str) -> Option<u32> {
     let number = match name.strip_suffix(PART) {
         Some(part) => {
-            let (_, number) = part.rsplit_once('.')?;
-            number.split_once('-').map_or(number, |(process, _)| process)
+            let (whole, number) = part.rsplit_once('.')?;
+            let (process, number) = number.split_once('-')?;
+            let ours = whole.ends_with(SUFFIX) || WRITTEN.contains(&whole);
+            ours.then(|| number.parse::<u64>().ok()).flatten()?;
+            process
         }
         None => name.strip_prefix(PROBE).or_else(|| name.strip_prefix(MAKING))?,
     };
@@ -64,9 +72,13 @@ mod tests {
     #[test]
     fn a_name_says_who_was_making_it() {
         for (name, process) in [
-            ("one.run.4711.part", Some(4711)),
             ("one.run.4711-12.part", Some(4711)),
             ("plan.7-0.part", Some(7)),
+            ("result.json.7-3.part", Some(7)),
+            ("one.run.4711.part", None),
+            ("one.run.4711-x.part", None),
+            ("thesis.20240101.part", None),
+            ("thesis.20240101-2.part", None),
             (".making-4711", Some(4711)),
             (".probe-4711", Some(4711)),
             ("one.run", None),
@@ -92,19 +104,22 @@ mod tests {
             file.set_modified(SystemTime::now() - Duration::from_secs(7200))
                 .expect("it is ours");
         };
-        old(format!("one.run.{dead}.part"));
         old(format!("one.run.{dead}-3.part"));
         old(format!(".probe-{dead}"));
         old(format!("two.run.{own}-3.part"));
         old(String::from("mine.part"));
+        old(format!("thesis.{dead}-1.part"));
         fs::write(folder.join(format!("new.run.{dead}-4.part")), b"half").expect("it can be written");
-        let making = folder.join(format!(".making-{dead}"));
-        fs::create_dir(&making).expect("it can be made");
-        fs::write(making.join("report.html"), b"half").expect("it can be written");
-        let opened = fs::File::open(&making).expect("it was just made");
-        opened
-            .set_modified(SystemTime::now() - Duration::from_secs(7200))
-            .expect("it is ours");
+        // A report half made, and a user's folder.
+        for name in [format!(".making-{dead}"), format!("data.run.{dead}-1.part")] {
+            let made = folder.join(name);
+            fs::create_dir(&made).expect("it can be made");
+            fs::write(made.join("report.html"), b"half").expect("it can be written");
+            let opened = fs::File::open(&made).expect("it was just made");
+            opened
+                .set_modified(SystemTime::now() - Duration::from_secs(7200))
+                .expect("it is ours");
+        }
         let there = || {
             let entries = fs::read_dir(&folder).expect("it is there").flatten();
             let mut names: Vec<String> = entries
@@ -113,11 +128,13 @@ mod tests {
             names.sort();
             names
         };
-        assert_eq!(there().len(), 7);
+        assert_eq!(there().len(), 8);
         let again = Store::open(&folder).expect("it can be opened");
         let stays = [
+            format!("data.run.{dead}-1.part"),
             String::from("mine.part"),
             format!("new.run.{dead}-4.part"),
+            format!("thesis.{dead}-1.part"),
             format!("two.run.{own}-3.part"),
         ];
         assert_eq!(there(), stays);

@@ -262,7 +262,7 @@ impl Store {
 }
 
 /// How the name of a run's file ends.
-const SUFFIX: &str = ".run";
+pub(super) const SUFFIX: &str = ".run";
 
 fn unpacked(run: &[u8]) -> Option<RunOutput> {
     let (output, rest) = postcard::take_from_bytes(run).ok()?;
