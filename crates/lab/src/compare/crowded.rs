@@ -13,21 +13,28 @@ use std::collections::{BTreeMap, BTreeSet};
 /// matter.
 pub(super) fn note(plan: &Plan) -> Option<String> {
     let spec = &plan.described.spec;
+    // How many groups have traffic at a host though they could have it at another one.
     let mut busy: BTreeMap<NodeId, usize> = BTreeMap::new();
-    let mut all: BTreeSet<NodeId> = BTreeSet::new();
+    let (mut used, mut all) = (BTreeSet::new(), BTreeSet::new());
     for group in &spec.groups {
-        let used = used_pairs(group);
-        let ends = group.pairs[..used].iter().flat_map(|&(from, to)| [from, to]);
-        let ends: BTreeSet<NodeId> = ends.collect();
-        all.extend(group.pairs.iter().flat_map(|&(from, to)| [from, to]));
+        let mut ends: BTreeSet<NodeId> = BTreeSet::new();
+        for end in [|pair: &(NodeId, NodeId)| pair.0, |pair: &(NodeId, NodeId)| pair.1] {
+            let possible: BTreeSet<NodeId> = group.pairs.iter().map(end).collect();
+            let dealt: BTreeSet<NodeId> = group.pairs[..used_pairs(group)].iter().map(end).collect();
+            used.extend(&dealt);
+            if possible.len() > 1 {
+                ends.extend(dealt);
+            }
+            all.extend(possible);
+        }
         for end in ends {
             *busy.entry(end).or_default() += 1;
         }
     }
-    let idle = all.iter().filter(|host| !busy.contains_key(host)).count();
+    let idle = all.difference(&used).count();
     // Of hosts that are equally crowded the first.
     let (&host, &groups) = busy.iter().rev().max_by_key(|(_, groups)| **groups)?;
-    (idle > busy.len() && groups > 1 && matters(plan, spec)).then(|| {
+    (idle > used.len() && groups > 1 && matters(plan, spec)).then(|| {
         format!(
             "{groups} groups share host {} while {idle} hosts carry nothing: every group begins at the first pair of hosts; `from`, `to` or \
              `spread = \"random\"` share them out",
@@ -132,5 +139,24 @@ duration = "10 s"
             "delay = \"3 ms\", queue = { kind = \"cake\" } }",
         );
         assert!(noted(&cake).is_some(), "it is fair among hosts");
+        // One server, and clients of each group's own: nothing else could send.
+        let group = |name: &str, clients: &str| {
+            format!(
+                "[[traffic]]\nname = \"{name}\"\nkind = \"bulk\"\ncount = 1\nfrom = \"left-0\"\nto = [{clients}]\n"
+            )
+        };
+        let clients = |from: usize| {
+            let names: Vec<String> = (from..from + 5)
+                .map(|number| format!("\"right-{number}\""))
+                .collect();
+            names.join(", ")
+        };
+        let network = &cake[..cake.find("[[traffic]]").expect("it has traffic")];
+        let server = format!(
+            "{network}{}{}",
+            group("films", &clients(1)),
+            group("updates", &clients(11))
+        );
+        assert_eq!(noted(&server), None);
     }
 }

@@ -1,5 +1,6 @@
 //! One variant of the document from its runs.
 
+use super::numbers::rate;
 use super::sizes::by_size;
 use super::{Planned, direction};
 use crate::metrics::counters::Counters;
@@ -121,8 +122,22 @@ pub(super) fn answer(variant: &Variant) -> String {
             none if none.is_empty() && waits(variant) => {
                 String::from("No transfer of a group that waits was measured.")
             }
+            none if none.is_empty() => carried(variant),
             sentences => sentences.join(" "),
         },
+    }
+}
+
+/// What groups that do not wait carried.
+fn carried(variant: &Variant) -> String {
+    let said = |group: &Group| {
+        let goodput = group.goodput_bps.as_ref()?;
+        Some(format!("{} {}", group.name, rate(goodput.mean)))
+    };
+    let carried: Vec<String> = variant.groups.iter().filter_map(said).collect();
+    match carried.is_empty() {
+        true => String::from("No group waits for anything, and no goodput was measured."),
+        false => format!("No group waits; goodput on average: {}.", carried.join(", ")),
     }
 }
 

@@ -151,6 +151,12 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
                 info.name
             ));
         }
+        if let Some(silent) = silent_way(document, index) {
+            notes.push(format!(
+                "{}: no frame arrived whole one way, and its times are of the other: {silent}",
+                info.name
+            ));
+        }
         if let Some(times) = directions(document, index) {
             notes.push(format!(
                 "{}: its times are of frames both ways together, and the ways differ; medians down and up: {times}",
@@ -458,6 +464,23 @@ fn directions(document: &Document, group: usize) -> Option<String> {
         let (down, up) = (median(GroupMetric::FramesDown)?, median(GroupMetric::FramesUp)?);
         (down.max(up) > 1.5 * down.min(up)).then_some([down, up])
     })
+}
+
+/// The way of a call on which no frame arrived whole in each variant that the answer names; `None` without any.
+pub(super) fn silent_way(document: &Document, group: usize) -> Option<String> {
+    let variants = document.variants.iter();
+    let named = variants.filter(|variant| in_answer(document, &variant.name));
+    let silent: Vec<String> = named
+        .filter_map(|variant| {
+            let arrived = |metric| variant.groups[group].more(metric).is_some();
+            match (arrived(GroupMetric::FramesDown), arrived(GroupMetric::FramesUp)) {
+                (true, false) => Some(format!("{} up", variant.name)),
+                (false, true) => Some(format!("{} down", variant.name)),
+                _ => None,
+            }
+        })
+        .collect();
+    (!silent.is_empty()).then(|| first_of(&silent))
 }
 
 /// Two times (s) of each of the first variants that the answer names and that have them; `None` without any.

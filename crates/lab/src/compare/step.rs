@@ -7,7 +7,8 @@ use crate::scenario::Setting;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
-use fleetfoot_sim::spec::{GroupSpec, LinkRate, PairPolicy, Traffic};
+use fleetfoot_sim::spec::{GroupSpec, LinkRate, LinkSpec, NodeId, PairPolicy, Traffic};
+use std::collections::BTreeSet;
 
 /// What keeps step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +31,9 @@ pub(super) fn of(plan: &Plan) -> Option<Steps> {
     if varies || !plan.described.bottleneck_queues().contains(&"drop-tail") {
         return None;
     }
+    let packet = packet_time(&spec.links);
     let rounds = spec.groups.iter().filter_map(|group| {
-        let senders = senders_of_a_round(group)?;
+        let senders = senders_at_once(group, packet)?;
         (senders > 1).then(|| (group.name.clone(), senders))
     });
     let steps = Steps {
@@ -41,16 +43,36 @@ pub(super) fn of(plan: &Plan) -> Option<Steps> {
     (steps.long || steps.rounds.is_some()).then_some(steps)
 }
 
-/// Transfers of a round of incast, on all its pairs.
-fn senders_of_a_round(group: &GroupSpec) -> Option<u64> {
+/// What a full packet takes on the slowest of these links; nothing where no rate is known.
+fn packet_time(links: &[LinkSpec]) -> Duration {
+    let times = links.iter().map(|link| {
+        let bps = link.rate.mean().bps().max(1);
+        Duration::from_nanos(u64::from(link.mtu) * 8 * 1_000_000_000 / bps)
+    });
+    times.max().unwrap_or(Duration::ZERO)
+}
+
+/// Transfers of a round of incast that begin together, on all its pairs: less than the time of a packet apart.
+fn senders_at_once(group: &GroupSpec, packet: Duration) -> Option<u64> {
     let Traffic::Incast { count, .. } = group.traffic else {
         return None;
     };
-    let pairs = match group.spread {
-        PairPolicy::Each => group.pairs.len() as u64,
-        PairPolicy::RoundRobin | PairPolicy::Random => 1,
-    };
-    Some(u64::from(count) * pairs)
+    let each = group.spread == PairPolicy::Each;
+    let pairs = if each { group.pairs.len() as u64 } else { 1 };
+    if group.start_spacing < packet {
+        return Some(u64::from(count) * pairs);
+    }
+    if !group.spaced_by_host {
+        return Some(pairs);
+    }
+    let begin = if each { group.pairs.len() } else { count as usize };
+    let hosts: BTreeSet<NodeId> = group
+        .pairs
+        .iter()
+        .take(begin)
+        .map(|&(sender, _)| sender)
+        .collect();
+    Some(hosts.len() as u64)
 }
 
 impl Steps {
@@ -102,8 +124,7 @@ pub(super) fn jitter(plan: &Plan, same_seeds: bool) -> Option<Setting> {
     let path = match plan.described.network {
         "dumbbell" | "chain" | "parking-lot" | "access-tree" => String::from("network.access.jitter"),
         _ => {
-            let host =
-                |link: &fleetfoot_sim::spec::LinkSpec| plan.described.spec.nodes[link.from.0 as usize].host;
+            let host = |link: &LinkSpec| plan.described.spec.nodes[link.from.0 as usize].host;
             let mut setting = Setting::from_origin("jitter");
             for link in links.iter().filter(|link| link.forward && host(link)) {
                 setting = setting.with(format!("link.{}.jitter", link.name), table.clone());
@@ -167,6 +188,25 @@ duration = "1 s"
             of(&plan(&alone)),
             None,
             "one transfer has nothing to keep step with"
+        );
+        // One after another nothing keeps step; hosts that begin together do, each with one of its transfers.
+        let spaced =
+            |more: &str| RACK.replace("size = ", &format!("start_spacing = \"50 us\"\n{more}size = "));
+        let rounds = |text: &str| of(&plan(text)).and_then(|steps| steps.rounds);
+        let eight = Some((String::from("shards"), 8));
+        assert_eq!(rounds(&spaced("count = 8\n")), None);
+        assert_eq!(
+            rounds(&spaced("spread = \"each\"\ncount = 4\n")),
+            eight,
+            "one of each pair at a time"
+        );
+        assert_eq!(
+            rounds(&RACK.replace(
+                "size = ",
+                "spread = \"each\"\ncount = 4\nstart_spacing = \"11 us\"\nsize = "
+            )),
+            Some((String::from("shards"), 32)),
+            "within the time of a packet"
         );
         let varied = RACK.replace(
             "delay = \"5 us\"",

@@ -2,7 +2,7 @@
 
 use super::{BASELINE, Choice, Plan, build, ranked};
 use crate::metrics::counters::reported;
-use crate::result::{Comparison, Document, Group};
+use crate::result::{Comparison, Document, Group, Variant};
 use crate::run::{Options, execute, simulate};
 use crate::scenario::{ReplayFit, Scenario, Setting, Verdict};
 use crate::testing::{TEXT, engine, scenario};
@@ -389,9 +389,40 @@ fn one_run_without_transfers_says_how_long_messages_and_datagrams_took() {
         super::groups::answer(&variant),
         "No transfer of a group that waits was measured."
     );
-    // Where nobody waits there is nothing to say of it.
+    // Where nobody waits it is what was carried.
     variant.groups[0].latency_sensitive = false;
-    assert_eq!(super::groups::answer(&variant), "");
+    let answer = super::groups::answer(&variant);
+    assert!(
+        answer.starts_with("No group waits; goodput on average: moves ") && answer.ends_with("bit/s."),
+        "{answer}"
+    );
+    variant.groups.clear();
+    let answer = super::groups::answer(&variant);
+    assert_eq!(
+        answer,
+        "No group waits for anything, and no goodput was measured."
+    );
+}
+
+#[test]
+fn a_call_of_which_one_way_carries_no_frame_is_named() {
+    let mut document = compare(scenario(), 2).document;
+    document.recommended = None;
+    document.variants.truncate(2);
+    assert_eq!(super::notes::silent_way(&document, 0), None, "no call");
+    let times = document.variants[0].groups[0]
+        .fct_s
+        .clone()
+        .expect("there are transfers");
+    let arrived = |variant: &mut Variant, way: &str| {
+        variant.groups[0].more.insert(way.to_owned(), times.clone());
+    };
+    for variant in &mut document.variants {
+        arrived(variant, "frames_down_s");
+    }
+    arrived(&mut document.variants[1], "frames_up_s");
+    let name = document.variants[0].name.clone();
+    assert_eq!(super::notes::silent_way(&document, 0), Some(format!("{name} up")));
 }
 
 #[test]

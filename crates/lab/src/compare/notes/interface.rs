@@ -1,8 +1,9 @@
 //! A note where a link that says nothing of its medium is taken for a host's own interface, at a rate that no interface has.
 
 use crate::compare::Plan;
-use fleetfoot_core::units::Rate;
-use fleetfoot_sim::spec::LinkRate;
+use fleetfoot_core::tcp::Config;
+use fleetfoot_core::units::{Bytes, Rate};
+use fleetfoot_sim::spec::{GroupSpec, LinkRate, NodeId, Transport};
 
 /// Rates of Ethernet, Mbit/s: a host may well have an interface of one of them.
 const OF_ETHERNET: [u64; 10] = [
@@ -27,7 +28,7 @@ pub(super) fn taken_for_own(plan: &Plan) -> Option<String> {
             let rate = constant(&links[index].rate).map_or(u64::MAX, Rate::bps);
             let unsaid = plan.described.links_info[index].medium.is_none();
             let usual = OF_ETHERNET.iter().any(|mbps| mbps * 1_000_000 == rate);
-            links[index].host && unsaid && !usual && rate <= slowest
+            links[index].host && unsaid && !usual && rate <= slowest && keeps_short(plan, links[index].from)
         })
     })?;
     Some(format!(
@@ -37,6 +38,16 @@ pub(super) fn taken_for_own(plan: &Plan) -> Option<String> {
     ))
 }
 
+/// Whether a TCP that keeps its host's own queue short sends from this host: data, or what its receiver writes.
+fn keeps_short(plan: &Plan, host: NodeId) -> bool {
+    let tcp = |group: &&GroupSpec| group.traffic.facts().transport == Transport::Tcp;
+    plan.described.spec.groups.iter().filter(tcp).any(|group| {
+        let at = |end: fn(&(NodeId, NodeId)) -> NodeId| group.pairs.iter().any(|pair| end(pair) == host);
+        let keeps = |config: &Config| config.path.small_queues != Bytes::MAX;
+        at(|pair| pair.0) && keeps(&group.sender) || at(|pair| pair.1) && keeps(&group.receiver)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::taken_for_own;
@@ -44,9 +55,13 @@ mod tests {
     use crate::scenario::Scenario;
 
     fn noted(access: &str) -> Option<String> {
+        noted_of(access, "kind = \"bulk\"")
+    }
+
+    fn noted_of(access: &str, traffic: &str) -> Option<String> {
         let text = format!(
             "[network]\nkind = \"dumbbell\"\naccess = {{ {access}, delay = \"1 ms\" }}\n\
-             bottleneck = {{ rate = \"50 Mbit/s\", delay = \"10 ms\" }}\n[[traffic]]\nkind = \"bulk\"\n"
+             bottleneck = {{ rate = \"50 Mbit/s\", delay = \"10 ms\" }}\n[[traffic]]\n{traffic}\n"
         );
         let scenario = Scenario::parse("home.toml", &text).expect("it is correct");
         taken_for_own(&Plan::baseline(scenario, &Choice::default()).expect("it resolves"))
@@ -67,6 +82,13 @@ mod tests {
             "rate = \"20 Mbit/s\", medium = \"host\"",
         ] {
             assert_eq!(noted(access), None, "{access}");
+        }
+        // Neither datagrams nor a TCP without the rule keep a queue short.
+        for traffic in [
+            "kind = \"cbr\"\nrate = \"1 Mbit/s\"",
+            "kind = \"bulk\"\ntcp = { small_queues = \"unlimited\" }",
+        ] {
+            assert_eq!(noted_of("rate = \"20 Mbit/s\"", traffic), None, "{traffic}");
         }
     }
 }
