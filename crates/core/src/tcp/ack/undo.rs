@@ -150,8 +150,8 @@ impl Recovery {
                 }
             }
             1 => {
-                // Step 2a. In Linux such a duplicate says nothing, with SACK or without (`tcp_process_loss`).
-                if delivery.duplicate && !sack && shared.config.timeout_rules == TimeoutRules::Rfc {
+                // Step 2a. In Linux since 3.10 such a duplicate says nothing, with SACK or without (`tcp_process_loss`).
+                if delivery.duplicate && !sack && shared.config.timeout_rules != TimeoutRules::Linux {
                     self.frto = 0;
                 }
             }
