@@ -18,6 +18,8 @@ pub(crate) struct Cbr {
     /// Copies on their way of datagrams that left in the measured time; below zero for a moment where both copies of one arrive before it is
     /// heard that it was doubled.
     on_their_way: i64,
+    /// Datagrams of the measured time of which neither a copy has arrived nor the last one was lost; below zero as above.
+    unsettled: i64,
 }
 
 struct Stream {
@@ -45,6 +47,7 @@ impl Cbr {
             packet,
             streams,
             on_their_way: 0,
+            unsettled: 0,
         }
     }
 
@@ -75,6 +78,7 @@ impl Application for Cbr {
         let slot = stream.slot;
         let record = hosts.slots[slot as usize].record;
         self.more_on_their_way(hosts, now, 1);
+        self.unsettled += i64::from(hosts.window.contains(now));
         hosts.send_datagram(now, slot, payload_of(self.packet), record);
         let next = now.saturating_add(gap.max(Duration::from_nanos(1)));
         hosts.act_at(self.group, actor, next);
@@ -96,6 +100,7 @@ impl Application for Cbr {
                 group.records.edit(record).received += bytes;
             }
             if hosts.window.contains(sent) {
+                self.unsettled -= 1;
                 group.datagrams.arrived += 1;
                 group.delivery_latency.push(now.since(sent).as_secs_f64());
             }
@@ -105,6 +110,7 @@ impl Application for Cbr {
 
     fn on_datagram_lost<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, segment: &Segment) {
         if !hosts.copies.another_counts() && hosts.window.contains(sent_at(segment)) {
+            self.unsettled -= 1;
             hosts.groups[self.group as usize].datagrams.lost += 1;
         }
         self.more_on_their_way(hosts, sent_at(segment), -1);
@@ -116,7 +122,7 @@ impl Application for Cbr {
 
     /// What has not come by now never does.
     fn finish<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>) -> Vec<u32> {
-        hosts.groups[self.group as usize].datagrams.lost += self.on_their_way.max(0).unsigned_abs();
+        hosts.groups[self.group as usize].datagrams.lost += self.unsettled.max(0).unsigned_abs();
         Vec::new()
     }
 

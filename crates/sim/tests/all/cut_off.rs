@@ -326,6 +326,16 @@ fn a_run_waits_for_datagrams_and_counts_those_as_lost_that_never_come() {
     spec.links[0].impairments.duplicate = Probability::ONE;
     let output = outcome(&spec);
     assert_eq!(output.groups[0].datagrams, Datagrams { arrived: 20, lost: 0 });
+    // Copies of those that have not come are no datagrams.
+    for (drain_us, arrived) in [(0, 0), (3_500, 3)] {
+        spec.drain = Duration::from_micros(drain_us);
+        let lost = 20 - arrived;
+        assert_eq!(
+            outcome(&spec).groups[0].datagrams,
+            Datagrams { arrived, lost },
+            "{drain_us} us"
+        );
+    }
 }
 
 #[test]
