@@ -30,6 +30,8 @@ struct Message {
     end: u64,
     written_at: Instant,
     record: u32,
+    /// It is a request that the server has and has not answered.
+    heard: bool,
 }
 
 impl Dialogue {
@@ -71,6 +73,7 @@ impl Dialogue {
             end,
             written_at: now,
             record,
+            heard: false,
         });
         end
     }
@@ -79,11 +82,12 @@ impl Dialogue {
     pub(super) fn requested<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32) {
         let place = &mut hosts.slots[slot as usize];
         place.ends[0].goal = u64::MAX;
-        if let Some(message) = self.messages.front_mut()
-            && message.record != NONE
-        {
-            let latency = now.since(message.written_at).as_secs_f64();
-            hosts.groups[place.group as usize].delivery_latency.push(latency);
+        if let Some(message) = self.messages.front_mut() {
+            message.heard = true;
+            if message.record != NONE {
+                let latency = now.since(message.written_at).as_secs_f64();
+                hosts.groups[place.group as usize].delivery_latency.push(latency);
+            }
         }
     }
 
@@ -118,6 +122,7 @@ impl Dialogue {
             }
             message.end = end;
             message.written_at = now;
+            message.heard = false;
         }
         place.ends[1].goal = end;
         place.acked_goal = self.unacked.front().map_or(u64::MAX, |next| next.0);
@@ -220,10 +225,11 @@ impl Dialogue {
         interrupted.is_some()
     }
 
-    /// Notes the writes on their way, which will not arrive any more within this run.
+    /// Notes the writes on their way, which will not arrive any more within this run. A request that the server has is none: what it took is noted.
     fn cut_off<O: Observer>(&self, hosts: &mut Hosts<'_, O>, slot: u32) {
         let group = &mut hosts.groups[hosts.slots[slot as usize].group as usize];
-        let counted = self.messages.iter().filter(|message| message.record != NONE);
+        let counted = |message: &&Message| message.record != NONE && !message.heard;
+        let counted = self.messages.iter().filter(counted);
         group
             .cut_off
             .writes

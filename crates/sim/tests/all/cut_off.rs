@@ -142,6 +142,16 @@ fn a_request_and_an_answer_that_are_cut_off_have_their_ages() {
     assert_eq!(writes(&outcome(&spec)), [vec![31_104], vec![40_000 - 31_104]]);
     spec.drain = Duration::from_millis(15);
     assert_eq!(writes(&outcome(&spec)), [vec![31_104, 13_000], vec![]]);
+    // While the server works nothing is on its way; its answer is written 20 ms later, at 51,104, and there at 64,104.
+    if let Traffic::RequestResponse { server_time, .. } = &mut spec.groups[0].traffic {
+        *server_time = always(0.02);
+    }
+    spec.drain = Duration::from_millis(10);
+    assert_eq!(writes(&outcome(&spec)), [vec![31_104], vec![]]);
+    spec.drain = Duration::from_millis(25);
+    assert_eq!(writes(&outcome(&spec)), [vec![31_104], vec![55_000 - 51_104]]);
+    spec.drain = Duration::from_millis(40);
+    assert_eq!(writes(&outcome(&spec)), [vec![31_104, 13_000], vec![]]);
 }
 
 #[test]
