@@ -269,7 +269,7 @@ impl Connection {
         if tcp.has(SYN) {
             self.on_syn(now_ns, side, tcp);
         }
-        self.note_window(side, tcp);
+        self.note_window(now_ns, side, tcp);
         let late = tcp
             .timestamps
             .and_then(|stamps| self.ends[side].clock.late(now_ns, stamps.0));
@@ -339,7 +339,7 @@ impl Connection {
         }
     }
 
-    fn note_window(&mut self, side: usize, tcp: &Tcp) {
+    fn note_window(&mut self, now_ns: u64, side: usize, tcp: &Tcp) {
         let shift = if tcp.has(SYN) { Some(0) } else { self.scale(side) };
         let [own, other] = match &mut self.ends {
             [first, second] if side == 0 => [first, second],
@@ -352,7 +352,9 @@ impl Connection {
         let origin = other.origin.filter(|_| tcp.has(ACK) && !tcp.has(RST));
         let ack = origin.and_then(|origin| offset(tcp.ack, origin, other.acked));
         if let Some(ack) = ack {
-            other.edges.announce(ack.saturating_add(window), other.next);
+            other
+                .edges
+                .announce(now_ns, ack.saturating_add(window), other.next);
         }
     }
 

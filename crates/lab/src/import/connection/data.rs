@@ -127,7 +127,7 @@ impl Connection {
         end.next = stop;
         end.idle_since_ns = None;
         (end.last_data_ns, end.last_length) = (now_ns, tcp.payload);
-        end.held = end.edges.reach(stop);
+        end.held = end.edges.reach(stop, now_ns, end.half_ns.unwrap_or(0));
         end.more = end.held || unpushed;
         if end.timed.len() < MOST_TIMED {
             end.timed.push_back(Timed {

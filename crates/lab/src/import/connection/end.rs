@@ -59,25 +59,28 @@ impl End {
 /// How far an end may send: the right edges of the windows that its peer announced.
 ///
 /// A segment that the window cuts ends at such an edge, and is as long as the window leaves room for (Linux `tcp_mss_split_point`). Edges are known where they
-/// pass, which may be long before the data that goes up to them.
+/// pass, which may be long before the data that goes up to them. Each is with the time at which it passed (ns).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Edges(VecDeque<u64>);
+pub(super) struct Edges(VecDeque<(u64, u64)>);
 
 impl Edges {
     /// The peer takes all up to `edge`; `next`: stream offset behind the last byte that was seen.
-    pub(super) fn announce(&mut self, edge: u64, next: u64) {
-        let last = self.0.back().copied().unwrap_or(next);
+    pub(super) fn announce(&mut self, now_ns: u64, edge: u64, next: u64) {
+        let last = self.0.back().map_or(next, |last| last.0);
         if edge > last && self.0.len() < MOST_EDGES {
-            self.0.push_back(edge);
+            self.0.push_back((edge, now_ns));
         }
     }
 
-    /// Data was sent up to `stop`. Whether a window ended there.
-    pub(super) fn reach(&mut self, stop: u64) -> bool {
-        while self.0.front().is_some_and(|edge| *edge < stop) {
+    /// Data up to `stop` passed, `half_ns` being the way from here to its sender and back. Whether a window ended there: a later edge that passed longer
+    /// ago than that was known to the sender.
+    pub(super) fn reach(&mut self, stop: u64, now_ns: u64, half_ns: u64) -> bool {
+        while self.0.front().is_some_and(|(edge, _)| *edge < stop) {
             self.0.pop_front();
         }
-        self.0.pop_front_if(|edge| *edge == stop).is_some()
+        let ends = self.0.pop_front_if(|(edge, _)| *edge == stop).is_some();
+        let next = self.0.front();
+        ends && next.is_none_or(|(_, announced_ns)| announced_ns.saturating_add(half_ns) > now_ns)
     }
 }
 
@@ -125,3 +128,23 @@ const MOST_VOTES: u32 = 16;
 /// Payload of an Ethernet frame, and of a jumbo frame with timestamps over IPv6.
 const ETHERNET_MSS: u16 = 1460;
 const JUMBO_MSS: u32 = 8908;
+
+#[cfg(test)]
+mod tests {
+    use super::Edges;
+
+    #[test]
+    fn a_window_whose_next_edge_the_sender_knew_holds_nothing_back() {
+        let mut edges = Edges::default();
+        edges.announce(0, 4_000, 0);
+        edges.announce(1_000, 8_000, 0);
+        edges.announce(9_000, 12_000, 0);
+        // The next edge passed 9000 ns before: longer than the way to the sender and back, and not as long.
+        assert!(!edges.clone().reach(4_000, 10_000, 5_000));
+        assert!(edges.clone().reach(4_000, 10_000, 9_001));
+        assert!(!edges.clone().reach(5_000, 10_000, 9_001), "no edge");
+        // The one behind the second is on its way to the sender, and there is none behind the third.
+        assert!(edges.reach(8_000, 10_000, 5_000));
+        assert!(edges.reach(12_000, 90_000, 5_000));
+    }
+}

@@ -127,6 +127,34 @@ fn a_wait_for_the_window_is_no_pause() {
     }
 }
 
+/// Each fourth message ends at an edge that was announced with the message four before it. The sender knew of later ones long since.
+#[test]
+fn messages_whose_size_divides_the_window_do_not_wait_for_it() {
+    let mut maker = Maker::new();
+    maker.window = 16_384;
+    maker.add(&[
+        Step(0, true, SYN, 0, 0, 0),
+        Step(20_000, false, SYN | ACK, 0, 1, 0),
+        Step(20_010, true, ACK, 1, 1, 0),
+        Step(20_020, true, ACK, 1, 1, 200),
+    ]);
+    let (mut at, mut seq) = (60_000, 1);
+    for _ in 0..12 {
+        for payload in [1460, 1460, 1176] {
+            maker.add(&[Step(at, false, ACK | PSH, seq, 201, payload)]);
+            seq += payload;
+        }
+        maker.add(&[Step(at + 10, true, ACK, 201, seq, 0)]);
+        at += 200_000;
+    }
+    let (vectors, summary) = import(&maker.pcap());
+    assert_eq!(vectors[0].units.len(), 13);
+    assert_eq!(
+        noted(&summary.expect("a capture"), "window held its sender back"),
+        0
+    );
+}
+
 /// RFC 9293 MUST-61: the last segment that is queued has PSH.
 #[test]
 fn an_end_that_had_more_to_send_does_not_pause() {
