@@ -197,7 +197,10 @@ impl<O: Observer> LinkObserver for Tap<'_, O> {
     fn on_drop(&mut self, now: Instant, packet: &Packet, reason: DropReason) {
         self.observer.on_drop(now, LinkIndex(self.index), packet, reason);
         self.notices.push(Notice::Dropped(*packet, now));
-        self.tell(packet);
+        // What is lost on the wire has left the queue before, and was told of then.
+        if reason != DropReason::RandomLoss {
+            self.tell(packet);
+        }
     }
 
     #[inline]

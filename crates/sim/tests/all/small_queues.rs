@@ -4,11 +4,12 @@ use crate::common::random_spec;
 use crate::line::*;
 use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::queue::{AnyQueue, Limit};
+use fleetfoot_core::rng::Probability;
 use fleetfoot_core::tcp::{Config, InitialWindow, Profile, Prr};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::output::RunOutput;
-use fleetfoot_sim::spec::{GroupSpec, LinkRate, NodeId, NodeSpec, Spec, Traffic};
+use fleetfoot_sim::spec::{GroupSpec, LinkRate, Loss, NodeId, NodeSpec, Spec, Traffic};
 use std::sync::Arc;
 
 /// A greedy sender with the TCP of Linux on a link of 8 Mbit/s whose queue of `packets` is the host's or not, 20 ms there and back, for 5 s.
@@ -93,6 +94,22 @@ fn any_discipline_at_the_host_stays_short() {
         let most = output.links[0].queue_packets.max();
         assert!((3..=4).contains(&most), "{queue}: {most}");
         assert!(output.links[0].busy.as_secs_f64() / 5.0 > 0.98, "{queue}");
+    }
+}
+
+/// A packet that is lost on the wire has left the queue once: as many packets wait as without losses.
+#[test]
+fn losses_on_the_wire_let_no_more_wait() {
+    for queue in ["drop-tail", "fq-codel", "cake"] {
+        let mut spec = greedy(true, queue, 100);
+        (spec.duration, spec.links[0].impairments.loss) = (
+            Duration::from_secs(60),
+            Loss::Random(Probability::from_f64(0.002)),
+        );
+        let output = outcome(&spec);
+        let most = output.links[0].queue_packets.max();
+        assert!((3..=4).contains(&most), "{queue}: {most}");
+        assert!(output.groups[0].flows[0].stats().retransmits > 20, "{queue}");
     }
 }
 

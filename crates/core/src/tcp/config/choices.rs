@@ -194,7 +194,9 @@ choice! {
         /// Each first timeout of some data reduces the window, to one segment (RFC 5681 3.1); F-RTO waits for what the retransmission
         /// brings about (RFC 5682 3.1); the loss of a retransmission, which RACK finds, reduces the window once more (RFC 5681 4.3).
         Rfc = "rfc",
-        /// As `linux`, but F-RTO is that of RFC 5682, and SACKs do not set the timer.
+        /// As `linux`, but F-RTO is that of RFC 5682; SACKs do not set the timer, and an acknowledgment of a part of a segment does;
+        /// without SACK duplicates count without the bound of `tcp_limit_reno_sacked`; and a recovery that ends leaves no Disorder behind
+        /// (`tcp_try_keep_open`).
         Linux32 = "linux-3.2",
         /// A timeout during a fast recovery, or while the window is reduced, does not reduce it once more, and the window begins above
         /// what may still be in flight (`tcp_enter_loss`); an original that is acknowledged or SACKed shows that the timeout was
