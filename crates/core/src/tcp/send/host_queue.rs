@@ -20,12 +20,15 @@ pub(in crate::tcp) struct HostQueue {
     awaited: Option<u64>,
     /// It is held back.
     holds: bool,
+    /// Where the data ended that had been sent when something came to wait here last.
+    until: u64,
 }
 
 impl HostQueue {
-    /// A segment with `bytes` of payload waits, until `begins` if that is known.
-    pub(super) fn add(&mut self, bytes: u32, begins: Option<Instant>) {
+    /// A segment with `bytes` of payload waits, until `begins` if that is known. What was sent ends at offset `nxt`.
+    pub(super) fn add(&mut self, bytes: u32, begins: Option<Instant>, nxt: u64) {
         let payload = u64::from(bytes);
+        self.until = nxt;
         match begins {
             Some(begins) => {
                 self.known.push_back((begins, bytes));
@@ -46,6 +49,11 @@ impl HostQueue {
     /// Whether the sender is held back.
     pub(super) fn holds(&self) -> bool {
         self.holds
+    }
+
+    /// Whether all that had been sent when something came to wait here last is acknowledged, up to offset `una`, and nothing is held back.
+    pub(super) fn is_past(&self, una: u64) -> bool {
+        una >= self.until && !self.holds
     }
 
     /// When the transmission of the last of those segments begins of which that is known.

@@ -53,7 +53,7 @@ impl Sender {
     pub(in crate::tcp) fn wait_at_host(&mut self, bytes: u32, begins: Option<Instant>) {
         let tempo = self.tempo.get_or_insert_with(Tempo::idle);
         let host = tempo.host.get_or_insert_default();
-        host.add(bytes, begins);
+        host.add(bytes, begins, self.nxt);
     }
 
     /// A segment with `bytes` of payload, of which it was not known when it would, has left the queues of the host. Whether the sender waited for that.
@@ -83,14 +83,15 @@ impl Sender {
         host.holds()
     }
 
-    /// After an acknowledgment: nothing of what a connection without data out has sent waits.
+    /// After an acknowledgment: nothing waits any more, since no data is out or the last round trip told of nothing. One that is told of every
+    /// segment so keeps what it has.
     pub(super) fn forget_host(&mut self, now: Instant) {
-        let idle = self.una == self.nxt;
+        let (una, idle) = (self.una, self.una == self.nxt);
         if let Some(tempo) = self.tempo.as_deref_mut()
             && tempo
                 .host
                 .as_mut()
-                .is_some_and(|host| idle && host.waiting(now) == 0)
+                .is_some_and(|host| (idle || host.is_past(una)) && host.waiting(now) == 0)
         {
             tempo.host = None;
         }

@@ -21,6 +21,7 @@ mod protocol;
 mod rdb;
 mod rest;
 mod script;
+mod small_queues;
 mod spreading;
 mod spreading_jitter;
 mod spurious;
