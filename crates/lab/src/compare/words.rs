@@ -442,24 +442,39 @@ pub fn done<'a>(document: &'a Document, recommended: &Recommended) -> Option<&'a
 /// How sure it is who belongs to its tier, and of which variants that is open.
 pub fn how_sure(recommended: &Recommended) -> String {
     let over = format!("over {}", seeds(recommended.seeds));
-    match open(recommended, ["belongs to the best", "belong to the best"]) {
-        None => over,
-        Some(open) => format!("{over}, which cannot tell whether {open}; more seeds can"),
+    let is_equal = |name: &&String| recommended.equals.contains(name);
+    let (equal, others): (Vec<&String>, Vec<&String>) = recommended.open.iter().partition(is_equal);
+    let undecided = recommended.undecided - equal.len() as u64;
+    let open = open_of(&others, undecided, ["belongs to the best", "belong to the best"]);
+    let behind = open_of(&equal, equal.len() as u64, ["is behind", "are behind"]);
+    match (open, behind) {
+        (None, None) => over,
+        (Some(open), None) => format!("{over}, which cannot tell whether {open}; more seeds can"),
+        (None, Some(behind)) => format!("{over}; more seeds could show that {behind}"),
+        (Some(open), Some(behind)) => {
+            format!("{over}, which cannot tell whether {open}; more seeds can, and could show that {behind}")
+        }
     }
 }
 
 /// What the seeds do not decide, as `is` says it of one variant or of several: `rdb is equally good`; `None`: nothing is open.
 pub(super) fn open(recommended: &Recommended, is: [&str; 2]) -> Option<String> {
-    let are = match recommended.undecided {
+    let names: Vec<&String> = recommended.open.iter().collect();
+    open_of(&names, recommended.undecided, is)
+}
+
+/// As [`open`], of so many variants, of which these names are known.
+fn open_of(names: &[&String], undecided: u64, is: [&str; 2]) -> Option<String> {
+    let are = match undecided {
         0 => return None,
         1 => is[0],
         _ => is[1],
     };
-    let named = &recommended.open[..recommended.open.len().min(MOST_OPEN)];
-    let of = match (named, recommended.undecided - named.len() as u64) {
+    let named: Vec<&str> = names.iter().take(MOST_OPEN).map(|name| name.as_str()).collect();
+    let of = match (&named[..], undecided - named.len() as u64) {
         ([], 1) => String::from("1 variant"),
         ([], count) => format!("{count} variants"),
-        ([one], 0) => one.clone(),
+        ([one], 0) => String::from(*one),
         ([others @ .., last], 0) => format!("{} and {last}", others.join(", ")),
         (names, more) => format!("{} and {more} more", names.join(", ")),
     };
@@ -838,6 +853,21 @@ mod tests {
         assert!(
             many.contains(" whether a, b, c, d, e, f and 2 more belong to the best"),
             "{many}"
+        );
+        // One that is called equal is not said to be open as if it were not.
+        recommended.equals = vec![String::from("cake")];
+        let mut open = |names: &[&str]| {
+            recommended.open = names.iter().map(|&name| name.to_owned()).collect();
+            recommended.undecided = names.len() as u64;
+            how_sure(&recommended)
+        };
+        assert_eq!(
+            open(&["cake"]),
+            "over 3 seeds; more seeds could show that cake is behind"
+        );
+        assert_eq!(
+            open(&["cake", "drr"]),
+            "over 3 seeds, which cannot tell whether drr belongs to the best; more seeds can, and could show that cake is behind"
         );
     }
 
