@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// Does the answer hold at half and double rate, RTT, load and buffer, with jitter, and where most waits alone?
     #[arg(long)]
     sensitivity: bool,
-    /// How far to go while the best are undecided: so many more runs ("500"), or so long in all ("2 min": the first pass, every variant with
+    /// How far to go while the best are undecided: so many more runs for further seeds ("500"), or so long in all ("2 min": the first pass, every variant with
     /// every seed, is made whole; after it no step begins once the time is over, and one that has begun is finished); by default at most as
     /// many runs as the first pass (of few variants up to three times as many, 200 at most).
     #[arg(long, value_name = "RUNS|TIME", value_parser = clap::value_parser!(Budget))]

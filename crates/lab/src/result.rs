@@ -338,6 +338,9 @@ pub struct Jittered {
     /// not be confirmed; else `null`.
     #[serde(default)]
     pub open_with_seeds: Option<u64>,
+    /// All wins as described that may save as much there as here: their intervals have something in common.
+    #[serde(default)]
+    pub possible: Vec<String>,
     /// All that are a win there: they save time, significantly, and more than they harm.
     #[serde(default)]
     pub wins: Vec<String>,

@@ -1,7 +1,8 @@
 //! Statistics of the comparison: summaries with censoring, paired bootstrap over seeds, Holm's correction, Jain's index.
 //!
 //! A run (seed) is the unit of independence: flows of one run share queues, so intervals resample whole runs. Baseline
-//! and variant of one seed see the same arrivals and sizes, so both are resampled together (paired).
+//! and variant of one seed see the same arrivals and sizes, so both are resampled together (paired). A run in which there was nothing to
+//! measure says nothing: intervals and tests are those of as many runs as had something, not of all that were made.
 //!
 //! **Source.** Quantiles: Hyndman and Fan 1996, type 7 (the default of NumPy and R). Bootstrap intervals: percentile
 //! intervals, expanded for few seeds as in Hesterberg 2015 ("What teachers should know about the bootstrap"), section 5. No resample of
@@ -17,14 +18,15 @@
 #![forbid(unsafe_code)]
 
 mod descending;
+mod interval;
 mod tail;
 
 use descending::Descending;
 use fleetfoot_core::rng::Rng;
+pub use interval::{are_few, interval, interval_about};
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use std::collections::BTreeMap;
-pub use tail::{BEYOND, tail_level};
+pub use tail::{BEYOND, level_shown, tail_level};
 
 /// Fewer seeds than this are said to be too few.
 pub const ENOUGH_SEEDS: usize = 10;
@@ -53,7 +55,7 @@ pub struct Summary {
     pub p99: f64,
     /// Largest.
     pub max: f64,
-    /// 95 % interval of the mean, from a bootstrap over seeds; `null` with fewer than two seeds.
+    /// 95 % interval of the mean, from a bootstrap over seeds; `null` with fewer than two seeds that have a sample.
     pub ci95: Option<[f64; 2]>,
     /// Further quantiles by level: `"0.999"`.
     pub quantiles: BTreeMap<String, f64>,
@@ -106,9 +108,9 @@ pub struct Resamples {
 pub struct Estimate {
     /// The ratio.
     pub value: f64,
-    /// 95 % interval; `None` with fewer than two seeds.
+    /// 95 % interval; `None` with fewer than two seeds that have something of both.
     pub ci95: Option<[f64; 2]>,
-    /// Two-sided probability under "the ratio is one"; 1 with fewer than two seeds, or where all gave the same.
+    /// Two-sided probability under "the ratio is one"; 1 with fewer than two such seeds, or where all gave the same.
     pub p: f64,
 }
 
@@ -119,6 +121,8 @@ pub struct LogRatio {
     pub estimate: f64,
     /// Logarithm of the ratio in each resample; not a number where there is none.
     pub resampled: Vec<f64>,
+    /// Runs that have something of both sides: as many are independent.
+    pub runs: usize,
 }
 
 impl Resamples {
@@ -154,53 +158,6 @@ impl Resamples {
         self.weights.chunks_exact(self.seeds.max(1))
     }
 
-    /// 95 % interval of numbers computed per resample. `None` with fewer than two seeds or resamples.
-    ///
-    /// Resamples in which there was nothing to compare are not numbers; they are left out here, and not before, so that the
-    /// same position is the same resample in everything that is computed from several of them.
-    pub fn interval(&self, mut values: Vec<f64>) -> Option<[f64; 2]> {
-        values.retain(|value| !value.is_nan());
-        if self.seeds < 2 || values.len() < 2 {
-            return None;
-        }
-        let tail = expanded_tail(self.seeds);
-        let low = quantile(&mut values, tail);
-        let high = quantile(&mut values, 1.0 - tail);
-        Some([low, high])
-    }
-
-    /// 95 % interval about `estimate` of a quantity without bounds, from numbers computed per resample: percentiles as in
-    /// [`Resamples::interval`], and with fewer than five seeds Student's t times the standard error. `None` with fewer than two seeds or resamples.
-    pub fn interval_about(&self, estimate: f64, values: Vec<f64>) -> Option<[f64; 2]> {
-        let finite = estimate.is_finite() && values.iter().all(|value| !value.is_infinite());
-        let (Some(t), true) = (self.student(), finite) else {
-            return self.interval(values);
-        };
-        let half = t * self.error(&values)?;
-        Some([estimate - half, estimate + half])
-    }
-
-    /// Whether intervals are Student's, since percentiles of so few seeds do not reach as far as one.
-    pub fn are_few(&self) -> bool {
-        self.student().is_some()
-    }
-
-    /// Student's t of a 95 % interval with so few seeds that percentiles do not reach as far as one.
-    fn student(&self) -> Option<f64> {
-        STUDENT.get(self.seeds.checked_sub(FEWEST_SEEDS)?).copied()
-    }
-
-    /// Standard error of what was computed per resample: the bootstrap's variance is that of the plug-in estimate, and n/(n-1) makes it
-    /// unbiased for a mean. What is no number is left out. `None` with fewer than two seeds or resamples.
-    fn error(&self, values: &[f64]) -> Option<f64> {
-        let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        if self.seeds < 2 || finite.len() < 2 {
-            return None;
-        }
-        let n = self.seeds as f64;
-        Some(standard_deviation(&finite) * libm::sqrt(n / (n - 1.0)))
-    }
-
     /// 95 % interval of a pooled mean, from sum and count of every run; on a logarithmic scale where all are above zero.
     pub fn mean_interval(&self, runs: &[(f64, f64)]) -> Option<[f64; 2]> {
         debug_assert_eq!(runs.len(), self.seeds, "one pair for each run");
@@ -209,16 +166,17 @@ impl Resamples {
             (n > 0.0).then(|| sum / n)
         };
         let means: Vec<f64> = self.rows().filter_map(mean).collect();
-        if self.student().is_none() {
-            return self.interval(means);
+        let contributing = runs.iter().filter(|run| run.1 > 0.0).count();
+        if !are_few(contributing) {
+            return interval(means, contributing);
         }
         let estimate = mean(&vec![1; self.seeds])?;
         if estimate > 0.0 && means.iter().all(|&mean| mean > 0.0) {
             let logs = means.into_iter().map(libm::log).collect();
-            let [low, high] = self.interval_about(libm::log(estimate), logs)?;
+            let [low, high] = interval_about(libm::log(estimate), logs, contributing)?;
             return Some([libm::exp(low), libm::exp(high)]);
         }
-        self.interval_about(estimate, means)
+        interval_about(estimate, means, contributing)
     }
 
     /// Ratio of two pooled means, from sum and count of every run of both. `None` if one of them is not positive.
@@ -235,8 +193,14 @@ impl Resamples {
         };
         let ones = vec![1u16; self.seeds];
         let estimate = ratio(weighted(&ones, variant), weighted(&ones, baseline));
+        let pairs = variant.iter().zip(baseline);
+        let something = |(above, below): &(&(f64, f64), &(f64, f64))| {
+            above.1 > 0.0 && below.1 > 0.0 && above.0 + below.0 > 0.0
+        };
+        let runs = pairs.filter(something).count();
         estimate.is_finite().then(|| LogRatio {
             estimate,
+            runs,
             resampled: self
                 .rows()
                 .map(|row| ratio(weighted(row, variant), weighted(row, baseline)))
@@ -253,8 +217,13 @@ impl Resamples {
             (above > 0.0 && below > 0.0).then(|| libm::log(above / below))
         };
         let estimate = ratio(&vec![1u16; self.seeds])?;
+        let pairs = variant.iter().zip(baseline);
+        let runs = pairs
+            .filter(|(above, below)| !above.is_empty() && !below.is_empty())
+            .count();
         Some(LogRatio {
             estimate,
+            runs,
             resampled: self.rows().map(|row| ratio(row).unwrap_or(f64::NAN)).collect(),
         })
     }
@@ -301,44 +270,68 @@ impl Resamples {
         };
         (of(&vec![1; self.seeds]), self.rows().map(of).collect())
     }
+}
 
+impl LogRatio {
     /// Ratio, interval and test.
-    pub fn estimate(&self, ratio: &LogRatio) -> Estimate {
+    pub fn estimate(&self) -> Estimate {
         Estimate {
-            value: libm::exp(ratio.estimate),
-            ci95: self
-                .interval_about(ratio.estimate, ratio.resampled.clone())
+            value: libm::exp(self.estimate),
+            ci95: interval_about(self.estimate, self.resampled.clone(), self.runs)
                 .map(|[low, high]| [libm::exp(low), libm::exp(high)]),
-            p: self.probability(ratio),
+            p: self.probability(),
         }
     }
 
     /// Two-sided probability of a deviation from a ratio of one as large as this by chance; 1 where every seed gave the same, for
     /// that says nothing about chance: runs that draw nothing are one run. Resamples with a ratio of zero have no place in a standard error.
-    pub fn probability(&self, ratio: &LogRatio) -> f64 {
-        let Some(error) = self.error(&ratio.resampled) else {
+    pub fn probability(&self) -> f64 {
+        let Some(error) = interval::error(&self.resampled, self.runs) else {
             return 1.0;
         };
-        if ratio.estimate.abs() < 1e-12 || error < 1e-12 {
+        if self.estimate.abs() < 1e-12 || error < 1e-12 {
             return 1.0;
         }
-        let t = ratio.estimate.abs() / error;
-        (2.0 * student(self.seeds).sf(t)).min(1.0)
+        interval::two_sided(self.estimate.abs() / error, self.runs)
     }
 }
 
 /// The mean of several log ratios, resample by resample: the logarithm of the geometric mean of the ratios.
+///
+/// It varies as its parts do together, and each part is known from the runs it has: its degrees of freedom are the harmonic mean of theirs, weighted
+/// by their variances, so that one that hardly varies does not count for having few runs, and one that makes up all of the variance does.
 pub fn geometric_mean(ratios: &[LogRatio]) -> Option<LogRatio> {
     let first = ratios.first()?;
     let length = ratios.iter().map(|ratio| ratio.resampled.len()).min()?;
+    let runs = runs_of_mean(ratios)?;
     let n = ratios.len() as f64;
     debug_assert!(first.resampled.len() >= length, "the minimum is over all");
     Some(LogRatio {
         estimate: ratios.iter().map(|ratio| ratio.estimate).sum::<f64>() / n,
+        runs,
         resampled: (0..length)
             .map(|index| ratios.iter().map(|ratio| ratio.resampled[index]).sum::<f64>() / n)
             .collect(),
     })
+}
+
+/// As many runs as a mean of these is known from.
+fn runs_of_mean(ratios: &[LogRatio]) -> Option<usize> {
+    let least = ratios.iter().map(|ratio| ratio.runs).min()?;
+    if least < 2 || ratios.iter().all(|ratio| ratio.runs == least) {
+        return Some(least);
+    }
+    let variances = ratios.iter().map(|ratio| {
+        let error = interval::error(&ratio.resampled, ratio.runs).unwrap_or(0.0);
+        (error * error, ratio.runs as f64 - 1.0)
+    });
+    let (all, weighted) = variances.fold((0.0, 0.0), |(all, weighted), (variance, freedom)| {
+        (all + variance, weighted + variance / freedom)
+    });
+    match all > 0.0 {
+        true => Some(1 + libm::floor(all / weighted + 1e-9) as usize),
+        false => Some(least),
+    }
 }
 
 /// Summary of samples of several runs, one per run. `None` if all are empty.
@@ -497,65 +490,6 @@ fn weighted(row: &[u16], runs: &[(f64, f64)]) -> (f64, f64) {
         (sum + f64::from(weight) * run.0, n + f64::from(weight) * run.1)
     })
 }
-
-fn standard_deviation(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    libm::sqrt(
-        values
-            .iter()
-            .map(|value| (value - mean) * (value - mean))
-            .sum::<f64>()
-            / (n - 1.0),
-    )
-}
-
-/// Student's t of so many seeds, two or more.
-fn student(seeds: usize) -> StudentsT {
-    StudentsT::new(0.0, 1.0, seeds as f64 - 1.0).expect("degrees of freedom are positive")
-}
-
-/// Share cut off at each end so that a percentile interval of few seeds is as wide as a t interval.
-fn expanded_tail(seeds: usize) -> f64 {
-    let known = seeds.checked_sub(FEWEST_SEEDS).and_then(|index| TAILS.get(index));
-    known.copied().unwrap_or_else(|| computed_tail(seeds))
-}
-
-fn computed_tail(seeds: usize) -> f64 {
-    let n = seeds as f64;
-    let normal = Normal::new(0.0, 1.0).expect("the standard normal exists");
-    normal.cdf(-libm::sqrt(n / (n - 1.0)) * student(seeds).inverse_cdf(1.0 - LEVEL / 2.0))
-}
-
-/// What [`computed_tail`] gives from [`FEWEST_SEEDS`] seeds on with the logarithm of glibc and musl. A browser's engine has another logarithm,
-/// whose last digit differs, and so would the last digit of every interval.
-const TAILS: [f64; 19] = [
-    1.6952190724861873e-72,
-    6.834137312109902e-8,
-    0.00011903073916287348,
-    0.0009541005518433635,
-    0.0024318031745103417,
-    0.004109153815464397,
-    0.0057375205167864264,
-    0.0072248191828453495,
-    0.0085506390240394,
-    0.00972240689966055,
-    0.010756614916087377,
-    0.011671300553087086,
-    0.012483255222804867,
-    0.0132071731262363,
-    0.013855570404163145,
-    0.014438984971676469,
-    0.014966254465086986,
-    0.015444791815617198,
-    0.015880829919653255,
-];
-
-const FEWEST_SEEDS: usize = 2;
-
-/// Student's t at 97.5 % from [`FEWEST_SEEDS`] seeds on, with one degree of freedom less. All of five seeds lie on one side of the truth in
-/// one case of sixteen: from there on percentiles reach.
-const STUDENT: [f64; 3] = [12.706204736174704, 4.302652729749464, 3.182446305283709];
 
 const FURTHER_LEVELS: [(&str, f64); 6] = [
     ("0.01", 0.01),

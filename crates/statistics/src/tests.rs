@@ -1,8 +1,9 @@
 //! Golden values come from `tests/oracle/statistics.py` (NumPy and SciPy).
 
+use super::interval::{FEWEST_SEEDS, STUDENT, TAILS, computed_tail, expanded_tail, student};
 use super::{
-    Counted, Descending, FEWEST_SEEDS, LEVEL, Resamples, STUDENT, Sample, TAILS, computed_tail,
-    expanded_tail, geometric_mean, holm, jain, quantile, student, summarize, summarize_counted,
+    Counted, Descending, LEVEL, Resamples, Sample, geometric_mean, holm, jain, quantile, summarize,
+    summarize_counted,
 };
 use fleetfoot_core::rng::Rng;
 use statrs::distribution::ContinuousCDF;
@@ -58,7 +59,7 @@ fn intervals_and_tests_are_those_of_scipy() {
     let ratio = resamples
         .mean_ratio(&sums(&VARIANT), &sums(&BASE))
         .expect("means are positive");
-    let estimate = resamples.estimate(&ratio);
+    let estimate = ratio.estimate();
     let [low, high] = estimate.ci95.expect("ten seeds");
     assert!(close(estimate.value, 0.7769784172661872, 1e-12));
     assert!(
@@ -92,7 +93,7 @@ fn intervals_of_fewer_than_five_seeds_hold_the_truth_as_often_as_they_say() {
             let ratio = resamples
                 .mean_ratio(&sums(&variant), &sums(&base))
                 .expect("means are positive");
-            let estimate = resamples.estimate(&ratio);
+            let estimate = ratio.estimate();
             let [low, high] = estimate.ci95.expect("two seeds or more");
             ratios += usize::from(low <= 0.8 && 0.8 <= high);
             assert!(0.0 < low && low <= estimate.value && estimate.value <= high);
@@ -108,12 +109,67 @@ fn intervals_of_fewer_than_five_seeds_hold_the_truth_as_often_as_they_say() {
 }
 
 #[test]
+fn seeds_in_which_nothing_was_measured_are_no_evidence() {
+    // As above, but only in three of ten seeds there is anything, more or less.
+    let mut rng = Rng::from_seed(6);
+    const TIMES: u64 = 2000;
+    const SEEDS: usize = 10;
+    let (mut intervals, mut ratios, mut medians, mut means, mut by_chance) = (0, 0, 0, 0, 0);
+    for time in 0..TIMES {
+        let resamples = Resamples::new(time, SEEDS, 300);
+        let there: Vec<bool> = (0..SEEDS).map(|_| rng.below(10) < 3).collect();
+        let mut noisy = |mean: f64| -> Vec<Sample> {
+            let value = |there: &bool| match there {
+                true => Sample::of(vec![mean * libm::exp(0.05 * rng.normal())]),
+                false => Sample::default(),
+            };
+            there.iter().map(value).collect()
+        };
+        let (base, variant, like_base) = (noisy(1.0), noisy(0.8), noisy(1.0));
+        let pairs = |runs: &[Sample]| -> Vec<(f64, f64)> {
+            runs.iter().map(|run| (run.sum(), run.len() as f64)).collect()
+        };
+        let Some(ratio) = resamples.mean_ratio(&pairs(&variant), &pairs(&base)) else {
+            continue;
+        };
+        let runs = there.iter().filter(|&&there| there).count();
+        assert_eq!(ratio.runs, runs);
+        let estimate = ratio.estimate();
+        assert_eq!(estimate.ci95.is_some(), runs >= 2, "{runs} runs");
+        assert_eq!(resamples.mean_interval(&pairs(&base)).is_some(), runs >= 2);
+        let Some([low, high]) = estimate.ci95 else {
+            assert!(estimate.p >= 1.0, "one run is none");
+            continue;
+        };
+        intervals += 1;
+        ratios += u32::from(low <= 0.8 && 0.8 <= high);
+        let median = resamples
+            .quantile_ratio(&variant, &base, 0.5)
+            .expect("they have one");
+        let [low, high] = median.estimate().ci95.expect("two runs");
+        medians += u32::from(low <= 0.8 && 0.8 <= high);
+        let [low, high] = resamples.mean_interval(&pairs(&base)).expect("two runs");
+        means += u32::from(low <= 1.0 && 1.0 <= high);
+        let same = resamples
+            .mean_ratio(&pairs(&like_base), &pairs(&base))
+            .expect("it is as above");
+        by_chance += u32::from(same.probability() < LEVEL);
+    }
+    assert!(intervals > 1500, "{intervals}");
+    let share = |count: u32| f64::from(count) / f64::from(intervals);
+    for share in [ratios, medians, means].map(share) {
+        assert!((0.91..0.99).contains(&share), "{share}");
+    }
+    assert!((0.02..0.08).contains(&share(by_chance)), "{}", share(by_chance));
+}
+
+#[test]
 fn equal_samples_give_one_and_no_significance() {
     let resamples = Resamples::new(7, 10, 500);
     let ratio = resamples
         .mean_ratio(&sums(&BASE), &sums(&BASE))
         .expect("means are positive");
-    let estimate = resamples.estimate(&ratio);
+    let estimate = ratio.estimate();
     assert_eq!(
         (estimate.value, estimate.ci95, estimate.p),
         (1.0, Some([1.0, 1.0]), 1.0)
@@ -126,7 +182,7 @@ fn one_seed_has_no_interval() {
     let ratio = resamples
         .mean_ratio(&[(2.0, 1.0)], &[(4.0, 1.0)])
         .expect("means are positive");
-    let estimate = resamples.estimate(&ratio);
+    let estimate = ratio.estimate();
     assert!(close(estimate.value, 0.5, 1e-12));
     assert_eq!((estimate.ci95, estimate.p), (None, 1.0));
 }
@@ -141,7 +197,7 @@ fn nothing_of_something_is_a_ratio_of_zero() {
     for (row, &log) in resamples.rows().zip(&ratio.resampled) {
         assert!(close(libm::exp(log), f64::from(row[1]) / 4.0, 1e-12), "{row:?}");
     }
-    let estimate = resamples.estimate(&ratio);
+    let estimate = ratio.estimate();
     assert_eq!((estimate.value, estimate.ci95), (0.25, Some([0.0, 0.5])));
     // Nothing to compare with is no number.
     let ratio = resamples

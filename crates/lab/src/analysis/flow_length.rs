@@ -10,7 +10,7 @@
 //! **Deviations.** The slides do not say how they smooth; fifths of all runs are taken.
 
 use super::{Analysis, Curve, Measured, Metric, Outcome, Run};
-use crate::statistics::Resamples;
+use crate::statistics::{Resamples, interval};
 use fleetfoot_core::parameter;
 use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::Entry;
@@ -200,6 +200,6 @@ fn measured(resamples: &Resamples, value: impl Fn(&[f64]) -> f64) -> Measured {
     });
     Measured {
         value: value(&vec![1.0; resamples.seeds()]),
-        ci95: resamples.interval(resampled.collect()),
+        ci95: interval(resampled.collect(), resamples.seeds()),
     }
 }

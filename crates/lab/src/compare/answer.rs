@@ -105,11 +105,14 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
         let mut there = jittered.recommended.iter().chain(&jittered.equals);
         there.any(|other| other == name)
     };
+    let open_with_jitter = |jittered: &Jittered, name: &String| {
+        jittered.open_with_seeds.is_some() && jittered.possible.contains(name)
+    };
     let with_jitter = |name: &String| {
         document
             .jittered
             .as_ref()
-            .is_none_or(|jittered| jittered.open_with_seeds.is_some() || first_with_jitter(jittered, name))
+            .is_none_or(|jittered| open_with_jitter(jittered, name) || first_with_jitter(jittered, name))
     };
     let best = |name: &String| near(name, |point| &point.first_tier) && with_jitter(name);
     let first = wins
@@ -132,8 +135,8 @@ pub(super) fn keep_what_holds(plan: &Plan, document: &mut Document) {
         jittered.holds = first_with_jitter(jittered, &chosen);
         if chosen != own.variant {
             // It has the seeds of the first pass there.
-            let none = jittered.recommended.is_none();
-            jittered.open_with_seeds = none.then_some(plan.seeds.len() as u64);
+            let open = jittered.recommended.is_none() && jittered.possible.contains(&chosen);
+            jittered.open_with_seeds = open.then_some(plan.seeds.len() as u64);
         }
     }
     if tier > own.tier {
@@ -237,7 +240,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, batch: &Batch, document: &Documen
     let mut text = match &document.as_commanded {
         Some(there) => commanded(plan, recommended, done, versus, there),
         None => format!(
-            "{} {}{}: {}, {}.",
+            "{} {}{}: {}, {}.{}",
             match missing(plan, &recommended.variant) {
                 None => "Try",
                 Some(_) => "Nothing that can be had here wins more than it harms; the best would be",
@@ -245,10 +248,10 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, batch: &Batch, document: &Documen
             recommended.variant,
             place_words(recommended),
             shorter(plan, versus),
-            harm_words(plan, versus)
+            harm_words(plan, versus),
+            slowest(plan, versus)
         ),
     };
-    text.push_str(&slowest(plan, document.as_commanded.as_ref().unwrap_or(versus)));
     text.push_str(&begin_with(plan, variants, recommended));
     if document.as_commanded.is_none() {
         text.push_str(&words::margin(done, turn_on::carries_acknowledgments(plan, done)));
@@ -412,14 +415,18 @@ fn commanded(
         (false, true) => ["shapers", "leave", "the lines", "carry"],
     };
     let small = turn_on::carries_acknowledgments(plan, done);
-    let said = |versus: &Versus| format!("{}, {}", shorter(plan, versus), harm_words(plan, versus));
+    // The slowest of each case are with the case.
+    let said = |versus: &Versus| {
+        let (shorter, harm) = (shorter(plan, versus), harm_words(plan, versus));
+        format!("{shorter}, {harm}.{}", slowest(plan, versus))
+    };
     if pays(there) {
         let leaves = match small {
             true => format!("with whose {command} {lines} {carry} {share} less, {SMALL}"),
             false => format!("whose {command} {leaves} {share} of {lines} unused"),
         };
         return format!(
-            "Try {name}{place}, {leaves}: simulated at that rate, {}. At the line's own rate {}.",
+            "Try {name}{place}, {leaves}: simulated at that rate, {} At the line's own rate {}",
             said(there),
             said(versus)
         );
@@ -431,8 +438,8 @@ fn commanded(
         ),
     };
     format!(
-        "Nothing can be recommended by command: {leaves}; simulated at that rate, {}. At the line's own rate, where the device that sends into the line has \
-         {name} itself, {}.",
+        "Nothing can be recommended by command: {leaves}; simulated at that rate, {} At the line's own rate, where the device that sends into the line has \
+         {name} itself, {}",
         said(there),
         said(versus)
     )

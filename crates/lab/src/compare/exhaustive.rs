@@ -4,7 +4,7 @@
 use super::plan::Candidate;
 use super::space::{self, Wish};
 use super::study::{Runner, StudyError};
-use super::{Choice, Plan, Resampling, ranked, turn_on};
+use super::{Choice, Plan, ranked, turn_on};
 use crate::result::RunData;
 use crate::run::Batch;
 
@@ -116,8 +116,7 @@ pub fn difference(plan: &Plan, batch: &Batch) -> Option<Difference> {
     let [Some(best), Some(other)] = rows.nets.as_slice() else {
         return None;
     };
-    let seeds = batch.runs.iter().map(Vec::len).min()?;
-    let behind = other.behind(best, &Resampling::new(plan).of(seeds));
+    let behind = other.behind(best);
     Some(Difference {
         value: behind.value,
         ci95: behind.ci95,

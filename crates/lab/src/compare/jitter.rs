@@ -22,8 +22,6 @@ pub(super) struct Jitter<'a> {
 /// What is recommended without jitter.
 pub(super) struct Recommendation {
     name: String,
-    /// 95 % interval of the time it saves.
-    interval: Option<[f64; 2]>,
     seeds: Vec<u64>,
 }
 
@@ -34,7 +32,6 @@ impl Recommendation {
         let index = variants.position(|variant| variant.name == recommended.variant)?;
         Some(Recommendation {
             name: recommended.variant.clone(),
-            interval: interval(&comparison.document.variants, &recommended.variant),
             seeds: total.runs.get(index)?.iter().map(|run| run.seed).collect(),
         })
     }
@@ -109,17 +106,15 @@ impl Jitter<'_> {
         let equals = recommended
             .as_ref()
             .map_or_else(Vec::new, |recommended| recommended.equals.clone());
+        let possible = wins(&described.document.variants);
+        let possible: Vec<String> = possible
+            .filter(|variant| is_possible(variant, &there.variants))
+            .map(|variant| variant.name.clone())
+            .collect();
         let open = self
             .recommended
             .as_ref()
-            .filter(|own| recommended.is_none() && own.is_possible(&there.variants));
-        let is_win = |variant: &&Variant| {
-            variant
-                .versus
-                .as_ref()
-                .is_some_and(|versus| versus.tier.is_some())
-        };
-        let wins = there.variants.iter().filter(is_win);
+            .filter(|own| recommended.is_none() && possible.contains(&own.name));
         let set = self.set.iter().map(|(path, value)| format!("{path} = {value}"));
         Jittered {
             set: set.collect::<Vec<_>>().join(", "),
@@ -127,23 +122,32 @@ impl Jitter<'_> {
             open_with_seeds: open.map(|own| own.seeds.len() as u64),
             recommended: recommended.map(|there| there.variant),
             equals,
-            wins: wins.map(|variant| variant.name.clone()).collect(),
+            possible,
+            wins: wins(&there.variants)
+                .map(|variant| variant.name.clone())
+                .collect(),
         }
     }
 }
 
-impl Recommendation {
-    /// Whether the time it saves may be the same among `there`: the intervals have something in common, or are not known.
-    fn is_possible(&self, there: &[Variant]) -> bool {
-        let there = interval(there, &self.name);
-        let common = |([low, high], [least, most]): ([f64; 2], [f64; 2])| low <= most && least <= high;
-        self.interval.zip(there).is_none_or(common)
-    }
+/// Those that save time, significantly, and more than they harm.
+fn wins(variants: &[Variant]) -> impl Iterator<Item = &Variant> {
+    let is_win = |variant: &&Variant| {
+        let versus = variant.versus.as_ref();
+        versus.is_some_and(|versus| versus.tier.is_some())
+    };
+    variants.iter().filter(is_win)
 }
 
-fn interval(variants: &[Variant], name: &str) -> Option<[f64; 2]> {
-    let variant = variants.iter().find(|variant| variant.name == name);
-    variant?.versus.as_ref()?.win_ci95
+/// Whether the time that `variant` saves may be the same among `there`: the intervals have something in common, or are not known.
+fn is_possible(variant: &Variant, there: &[Variant]) -> bool {
+    let there = there.iter().find(|other| other.name == variant.name);
+    let common = |([low, high], [least, most]): ([f64; 2], [f64; 2])| low <= most && least <= high;
+    interval(variant).zip(there.and_then(interval)).is_none_or(common)
+}
+
+fn interval(variant: &Variant) -> Option<[f64; 2]> {
+    variant.versus.as_ref()?.win_ci95
 }
 
 #[cfg(test)]

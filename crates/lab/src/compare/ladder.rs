@@ -1,6 +1,5 @@
 //! Who belongs to the first tier, who may, and of whom more seeds could say it.
 
-use super::Resampling;
 use super::ranking::{Row, WORTHWHILE};
 use super::tiers::{Behind, Member, margin, tiers};
 
@@ -10,8 +9,6 @@ pub(super) struct Seen<'a> {
     pub(super) rows: &'a [Row],
     /// The row of this index over its first seeds, so many.
     pub(super) over_fewer: &'a dyn Fn(usize, usize) -> Row,
-    /// Resamples of the seeds.
-    pub(super) resampling: &'a Resampling,
 }
 
 /// The tiers of the significant wins.
@@ -38,13 +35,13 @@ impl Seen<'_> {
         let behind = |best: usize, other: usize| -> Behind {
             let (one, two) = (&rows[winners[best]], &rows[winners[other]]);
             let shortened = |position: usize| short[position].as_ref().unwrap_or(&rows[winners[position]]);
-            let (one, two, seeds) = if one.seeds == two.seeds {
-                (one, two, one.seeds)
+            let (one, two) = if one.seeds == two.seeds {
+                (one, two)
             } else {
-                (shortened(best), shortened(other), few)
+                (shortened(best), shortened(other))
             };
             match (&one.net, &two.net) {
-                (Some(best), Some(other)) => other.behind(best, &self.resampling.of(seeds)),
+                (Some(best), Some(other)) => other.behind(best),
                 _ => Behind {
                     value: f64::INFINITY,
                     ci95: None,
@@ -106,7 +103,7 @@ impl Seen<'_> {
             let other = longer.as_ref().unwrap_or(row);
             match (&own.net, &other.net) {
                 (Some(best), Some(other)) => {
-                    let behind = other.behind(best, &self.resampling.of(own.seeds));
+                    let behind = other.behind(best);
                     behind.member(margin(best.value)) != Member::SurelyNot
                 }
                 _ => false,

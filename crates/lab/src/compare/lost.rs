@@ -2,7 +2,7 @@
 
 use super::tiers::Net;
 use crate::result::Ratio;
-use crate::statistics::{LogRatio, Resamples};
+use crate::statistics::{LogRatio, Resamples, are_few, interval, interval_about};
 
 /// A share lost, never below zero, as what is kept: 1 - kept.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub(super) fn lost(ratio: &LogRatio, sign: f64) -> Lost {
     Lost {
         kept: LogRatio {
             estimate: sign * ratio.estimate,
+            runs: ratio.runs,
             resampled: ratio.resampled.iter().map(|log| sign * log).collect(),
         },
     }
@@ -29,6 +30,7 @@ impl Lost {
         Lost {
             kept: LogRatio {
                 estimate: kept,
+                runs: resamples.seeds(),
                 resampled: vec![kept; resamples.rows().count()],
             },
         }
@@ -43,12 +45,12 @@ impl Lost {
     }
 
     /// The share with its interval: with few seeds that of what is kept, since a share that ends at zero varies by less than it is uncertain.
-    pub(super) fn ratio(&self, resamples: &Resamples) -> Ratio {
-        let ci95 = match resamples.are_few() {
-            true => resamples
-                .interval_about(self.kept.estimate, self.kept.resampled.clone())
+    pub(super) fn ratio(&self) -> Ratio {
+        let runs = self.kept.runs;
+        let ci95 = match are_few(runs) {
+            true => interval_about(self.kept.estimate, self.kept.resampled.clone(), runs)
                 .map(|[low, high]| [share(high), share(low)]),
-            false => resamples.interval(self.resampled().collect()),
+            false => interval(self.resampled().collect(), runs),
         };
         let ci95 = ci95.map(|[low, high]| [low.max(0.0), high.clamp(0.0, 1.0)]);
         Ratio {
@@ -87,9 +89,11 @@ pub(super) fn worst(harms: Vec<Lost>) -> Option<Lost> {
 }
 
 /// Time saved less harm.
-pub(super) fn net(win: &LogRatio, harm: Option<&Lost>, resamples: &Resamples) -> Net {
-    let few = resamples.are_few();
+pub(super) fn net(win: &LogRatio, harm: Option<&Lost>) -> Net {
+    let runs = harm.map_or(win.runs, |harm| win.runs.min(harm.kept.runs));
+    let few = are_few(runs);
     Net {
+        runs,
         value: share(win.estimate) - harm.map_or(0.0, Lost::value),
         resampled: win
             .resampled
@@ -111,6 +115,7 @@ mod tests {
         let of = |value: f64, resampled: &[f64]| Lost {
             kept: LogRatio {
                 estimate: libm::log(1.0 - value),
+                runs: 10,
                 resampled: resampled.iter().map(|lost| libm::log(1.0 - lost)).collect(),
             },
         };
@@ -124,7 +129,7 @@ mod tests {
         assert!(near(harm.value(), 0.004), "{harm:?}");
         let mut each = harm.resampled().zip([0.014, 0.0, 0.004, 0.0]);
         assert!(each.all(|(one, other)| near(one, other)), "{harm:?}");
-        let ratio = harm.ratio(&Resamples::new(7, 10, 4));
+        let ratio = harm.ratio();
         assert!(
             !ratio.significant && ratio.ci95.is_some_and(|[low, _]| low == 0.0),
             "{ratio:?}"
@@ -143,7 +148,7 @@ mod tests {
         let ratio = resamples
             .mean_ratio(&after, &before)
             .expect("it carried something");
-        let harm = lost(&ratio, 1.0).ratio(&resamples);
+        let harm = lost(&ratio, 1.0).ratio();
         assert!((harm.value - 0.994).abs() < 1e-12, "{harm:?}");
         let [low, high] = harm.ci95.expect("ten seeds");
         assert!(low >= 0.98 && high == 1.0 && harm.significant, "{harm:?}");
@@ -158,8 +163,8 @@ mod tests {
         let ratio = resamples
             .mean_ratio(&after, &[(1.0, 1.0); 2])
             .expect("it carried something");
-        let kept = resamples.estimate(&ratio).ci95.expect("two seeds");
-        let of = |sign: f64| lost(&ratio, sign).ratio(&resamples);
+        let kept = ratio.estimate().ci95.expect("two seeds");
+        let of = |sign: f64| lost(&ratio, sign).ratio();
         let harm = of(1.0);
         let [low, high] = harm.ci95.expect("two seeds");
         assert!((harm.value - 0.02).abs() < 1e-12 && !harm.significant, "{harm:?}");
@@ -171,7 +176,7 @@ mod tests {
         let ratio = resamples
             .mean_ratio(&less, &[(1.0, 1.0); 2])
             .expect("it took some time");
-        let harm = lost(&ratio, -1.0).ratio(&resamples);
+        let harm = lost(&ratio, -1.0).ratio();
         assert_eq!((harm.value, harm.ci95), (0.0, Some([0.0, 0.0])));
     }
 
@@ -188,7 +193,7 @@ mod tests {
                 .mean_ratio(&after, &before)
                 .expect("it carried something");
             let same = resamples.mean_ratio(&before, &before).expect("it took some time");
-            net(&same, Some(&lost(&ratio, 1.0)), &resamples)
+            net(&same, Some(&lost(&ratio, 1.0)))
         };
         let best = |net: &Net| net.resampled.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let few = of(2);

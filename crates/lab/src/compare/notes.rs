@@ -2,6 +2,7 @@
 
 mod directions;
 mod interface;
+mod sparse;
 mod tls;
 
 use super::place::Place;
@@ -43,6 +44,9 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         notes.push(format!(
             "too few seeds ({finished}): with {ENOUGH_SEEDS} or more the intervals can be trusted"
         ));
+    }
+    if several {
+        notes.extend(sparse::notes(plan, batch));
     }
     notes.extend((0..plan.described.groups.len()).filter_map(|group| rounds_left_out(plan, document, group)));
     notes.extend(super::asked::note(plan, document));

@@ -14,7 +14,7 @@ use super::times::compared_times;
 use super::{Plan, Resampling, tail, turn_on};
 use crate::result::{GroupVersus, Ratio, RunData, TailRatio, Variant, Versus};
 use crate::run::Batch;
-use crate::statistics::{Estimate, Resamples, Sample, geometric_mean};
+use crate::statistics::{Estimate, LogRatio, Resamples, Sample, are_few, geometric_mean, interval_about};
 use fleetfoot_sim::spec::{Compared, Losses, TrafficKind};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
@@ -125,7 +125,6 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
     let seen = Seen {
         rows: &rows,
         over_fewer: &|index, seeds| table.row(index + 1, Some(seeds)),
-        resampling,
     };
     let ladder = seen.ladder(&winners);
     let is_missing = |index: usize| turn_on::missing_at(plan, index + 1).is_some();
@@ -210,8 +209,10 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         }
     }
     // With what leaves more of those who wait in vain nobody is helped.
+    // Of equal ones it is the first.
     let least_bad = order
         .iter()
+        .rev()
         .copied()
         .filter(|&index| whole(&index))
         .max_by(|&a, &b| {
@@ -374,7 +375,7 @@ impl<'a> Table<'a> {
             let facts = info.kind.facts();
             // Bursts that are done sooner may lie before the measured time, and slow ones reach into it.
             let sooner = || {
-                let ci95 = mean.as_ref().and_then(|ratio| resamples.estimate(ratio).ci95);
+                let ci95 = mean.as_ref().and_then(|ratio| ratio.estimate().ci95);
                 // A TFRC stream may have no end.
                 facts.completes
                     && info.kind != TrafficKind::Tfrc
@@ -407,10 +408,10 @@ impl<'a> Table<'a> {
             let starved = info.latency_sensitive
                 && came.is_some_and(|(after, before)| losses::too_much(&after, &before));
             groups.push(GroupEstimates {
-                mean: mean.as_ref().map(|ratio| resamples.estimate(ratio)),
-                tail: tail.map(|(level, ratio)| (level, resamples.estimate(&ratio))),
-                goodput: shares.as_ref().map(|ratio| resamples.estimate(ratio)),
-                harm: kept.as_ref().map(|kept| kept.ratio(&resamples)),
+                mean: mean.as_ref().map(LogRatio::estimate),
+                tail: tail.map(|(level, ratio)| (level, ratio.estimate())),
+                goodput: shares.as_ref().map(LogRatio::estimate),
+                harm: kept.as_ref().map(Lost::ratio),
                 starved,
             });
             unfinished |= starved;
@@ -424,13 +425,17 @@ impl<'a> Table<'a> {
                     || (nothing(&above) && !nothing(&below));
             }
         }
+        // One run says nothing of chance, and beside groups of which it is known it would make all of it unknown.
+        if wins.iter().any(|win| win.runs >= 2) {
+            wins.retain(|win| win.runs >= 2);
+        }
         let win = geometric_mean(&wins);
         let harm = worst(harms);
         Row {
             groups,
-            net: win.as_ref().map(|win| net(win, harm.as_ref(), &resamples)),
-            win: win.map(|win| resamples.estimate(&win)),
-            harm: harm.map(|harm| harm.ratio(&resamples)),
+            net: win.as_ref().map(|win| net(win, harm.as_ref())),
+            win: win.as_ref().map(LogRatio::estimate),
+            harm: harm.as_ref().map(Lost::ratio),
             seeds: baseline.len(),
             unfinished,
         }
@@ -557,7 +562,7 @@ fn gives_up_more(variant: &[Sample], baseline: &[Sample], resamples: &Resamples)
         return true;
     }
     let either: f64 = after.iter().chain(&before).sum();
-    if resamples.are_few() && (total - 1.0).max(0.0).powi(2) <= CHANCE * either {
+    if are_few(more.len()) && (total - 1.0).max(0.0).powi(2) <= CHANCE * either {
         return false;
     }
     let n = more.len() as f64;
@@ -568,7 +573,7 @@ fn gives_up_more(variant: &[Sample], baseline: &[Sample], resamples: &Resamples)
             .sum::<f64>()
             / n
     };
-    let interval = resamples.interval_about(total / n, resamples.rows().map(mean).collect());
+    let interval = interval_about(total / n, resamples.rows().map(mean).collect(), more.len());
     interval.is_some_and(|[low, _]| low > 0.0)
 }
 

@@ -85,7 +85,7 @@ fn against(
     classes
         .filter_map(|((after, before), edges)| {
             let (after, before) = (sums(&after), sums(&before));
-            let ratio = resamples.estimate(&resamples.mean_ratio(&after, &before)?);
+            let ratio = resamples.mean_ratio(&after, &before)?.estimate();
             let total = |runs: &[(f64, f64)]| {
                 runs.iter()
                     .fold((0.0, 0.0), |(sum, n), run| (sum + run.0, n + run.1))

@@ -18,7 +18,7 @@ use std::str::FromStr;
 /// How far to go.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
-    /// Most runs beyond the first pass.
+    /// Most runs that more seeds may take to decide the first tier; the steps after it are made in any case.
     Runs(u64),
     /// Time for everything, from the start, after which no further step begins; the first pass is made whole, and a step that has begun is finished. What
     /// is run then depends on the machine.

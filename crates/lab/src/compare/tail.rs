@@ -1,6 +1,7 @@
 //! The slowest of a group: by which percentile they are compared, and whether two variants that are equal on average differ there.
 //!
-//! The percentile is the highest of the 99th, 95th and 90th beyond which at least ten times of both lie ([`tail_level`]); a higher one is chance.
+//! The percentile is the highest of the 99th, 95th and 90th beyond which at least ten times of both lie, at most half of them of what did not complete
+//! ([`tail_level`]); a higher one is chance, or not known.
 
 use super::ranking::common;
 use super::times::compared_times;
@@ -12,21 +13,31 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 /// The level at which the slowest of two variants are compared, and the ratio there. `None`: too few times.
 pub(super) fn ratio(above: &[Sample], below: &[Sample], resamples: &Resamples) -> Option<(f64, LogRatio)> {
-    let size = |runs: &[Sample]| runs.iter().map(Sample::len).sum();
+    let size = |runs: &[Sample]| {
+        let unfinished = runs.iter().map(|run| run.censored.len());
+        (runs.iter().map(Sample::len).sum(), unfinished.sum())
+    };
     let level = tail_level(&[size(above), size(below)])?;
     Some((level, resamples.quantile_ratio(above, below, level)?))
 }
 
-/// The largest worsening of the slowest of these groups.
+/// The largest worsening of the slowest of these groups: of those that the seeds show, if there are any.
 pub(super) fn worst(groups: &[GroupVersus]) -> Option<Tail> {
     let tails = groups.iter().filter_map(|group| group.fct_tail_ratio);
     let changes = tails.map(|TailRatio { level, ratio }| Tail {
         level,
         change: ratio.value - 1.0,
+        ci95: ratio.ci95.map(|ends| ends.map(|end| end - 1.0)),
     });
-    changes.reduce(|worst, other| match other.change > worst.change {
-        true => other,
-        false => worst,
+    let shown = |tail: &Tail| tail.ci95.is_some_and(|[low, _]| low > 0.0);
+    changes.reduce(|worst, other| {
+        let worse = other.change > worst.change;
+        match (shown(&worst), shown(&other)) {
+            (true, false) => worst,
+            (false, true) => other,
+            _ if worse => other,
+            _ => worst,
+        }
     })
 }
 
@@ -187,7 +198,7 @@ impl Three<'_> {
                 let described = at(&times(&self.described));
                 Some(Compared {
                     level,
-                    estimate: resamples.estimate(&ratio),
+                    estimate: ratio.estimate(),
                     share: (at(&other) - at(&own)).abs() / described,
                 })
             })

@@ -501,7 +501,7 @@ fn the_document_has_exactly_the_documented_fields() {
         keys(&versus["groups"][0]["by_size"][0]),
         words("from_bytes to_bytes n baseline_n mean_s baseline_mean_s mean_ratio ci95")
     );
-    assert_eq!(keys(&versus["worst_tail"]), words("level change"));
+    assert_eq!(keys(&versus["worst_tail"]), words("level change ci95"));
     assert_eq!(keys(&versus["groups"][0]["fct_tail_ratio"]), words("level ratio"));
     assert_eq!(
         keys(&versus["groups"][0]["fct_mean_ratio"]),

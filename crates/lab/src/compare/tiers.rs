@@ -8,7 +8,7 @@
 //! The margin is a twentieth of the best net, at least one percentage point: less than that nobody notices, and no number
 //! of seeds makes it worth choosing by. Differences are paired: both variants saw the same arrivals.
 
-use crate::statistics::Resamples;
+use crate::statistics::interval_about;
 
 /// Time saved less harm of one variant, and the same in every resample.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub(super) struct Net {
     pub(super) value: f64,
     /// In each resample of the seeds.
     pub(super) resampled: Vec<f64>,
+    /// Runs that have something of all that it is made of.
+    pub(super) runs: usize,
 }
 
 /// How far a variant is behind another.
@@ -43,7 +45,7 @@ pub(super) enum Member {
 
 impl Net {
     /// How far this one is behind `best`, both of the same seeds.
-    pub(super) fn behind(&self, best: &Net, resamples: &Resamples) -> Behind {
+    pub(super) fn behind(&self, best: &Net) -> Behind {
         let differences: Vec<f64> = best
             .resampled
             .iter()
@@ -53,7 +55,7 @@ impl Net {
         let value = best.value - self.value;
         Behind {
             value,
-            ci95: resamples.interval_about(value, differences),
+            ci95: interval_about(value, differences, self.runs.min(best.runs)),
         }
     }
 }

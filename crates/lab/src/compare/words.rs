@@ -9,8 +9,9 @@ pub use super::numbers::{interval, percent, rate, seconds, signed};
 use super::tail;
 use crate::result::{
     Comparison, Document, Group, GroupVersus, Instruction, Jittered, Ratio, Recommended, SensitivityPoint,
-    Standing, Variant, Versus,
+    Standing, Tail, Variant, Versus,
 };
+use crate::statistics::{Summary, level_shown};
 use fleetfoot_sim::spec::{Facts, TrafficKind};
 use std::collections::BTreeMap;
 
@@ -46,7 +47,7 @@ const LEGEND: [(&str, &str); 7] = [
     ),
     (
         "tail worst",
-        "Tail worst: change of the slowest completion times, of the group for which it is the worst: by the 99th percentile (p99), or by the 95th or 90th where fewer than 10 lie beyond it; - with fewer than 100.",
+        "Tail worst: change of the slowest completion times, of the group for which it is the worst: by the 99th percentile (p99), or by the 95th or 90th where fewer than 10 lie beyond it, or too many of them did not complete; two numbers are the ends of an interval where the seeds show no change; - with fewer than 100.",
     ),
     (
         "significant",
@@ -156,15 +157,23 @@ pub fn cells(versus: &Versus) -> Cells {
         saved: saved(versus),
         harm: harm(versus.harm),
         goodput: or_dash(versus.cost.map(|cost| -cost)),
-        worst_tail: versus.worst_tail.map_or_else(dash, |worst| {
-            format!("{} {}", signed(worst.change), tail::short(worst.level))
-        }),
+        worst_tail: versus.worst_tail.map_or_else(dash, worst_tail),
         significant: match (versus.part_of.is_some(), versus.significant) {
             (true, _) => "-",
             (false, true) => "yes",
             (false, false) => "no",
         },
     }
+}
+
+/// A change of the slowest with its percentile, `+1.2 % p99`; where the seeds do not show one, between what it lies: `-5 to +31 % p95`.
+fn worst_tail(worst: Tail) -> String {
+    let open = worst.ci95.filter(|[low, high]| *low < 0.0 && *high > 0.0);
+    let change = match open {
+        Some([low, high]) => format!("{:+.0} to {:+.0} %", 100.0 * low, 100.0 * high),
+        None => signed(worst.change),
+    };
+    format!("{change} {}", tail::short(worst.level))
 }
 
 /// Time saved with its interval: `58.1 % [55, 61]`.
@@ -260,12 +269,11 @@ pub fn group(group: &Group, runs: u64) -> String {
                 },
                 false => format!("{} of {} done,", group.completed, group.flows),
             };
-            format!(
-                "{count} mean {}, median {}, p99 {}",
-                seconds(times.mean),
-                seconds(times.p50),
-                seconds(times.p99)
-            )
+            let unfinished = match messages {
+                true => group.undelivered,
+                false => group.censored,
+            };
+            format!("{count} {}", waited(times, unfinished))
         }
         (None, Some(goodput)) => match of_a_run(goodput.n) {
             1 => format!("1 connection, {}", rate(goodput.mean)),
@@ -278,6 +286,29 @@ pub fn group(group: &Group, runs: u64) -> String {
         None => detail,
     };
     format!("{} ({}{waits}): {detail}", group.name, group.kind)
+}
+
+/// Mean, median and slowest of times, as far as they are known where so many are of what did not complete and may have taken any longer.
+fn waited(times: &Summary, unfinished: u64) -> String {
+    let bound = if 100 * unfinished >= times.n && unfinished > 0 {
+        "over "
+    } else {
+        ""
+    };
+    let median = match 2 * unfinished < times.n {
+        true => format!(", median {}", seconds(times.p50)),
+        false => String::new(),
+    };
+    let slowest = match level_shown(times.n, unfinished) {
+        Some(level) if level > 0.98 => format!(", p99 {}", seconds(times.p99)),
+        Some(level) if unfinished > 0 => {
+            let value = if level > 0.94 { times.p95 } else { times.p90 };
+            format!(", {} {}", tail::short(level), seconds(value))
+        }
+        _ if unfinished == 0 => format!(", longest {}", seconds(times.max)),
+        _ => String::new(),
+    };
+    format!("mean {bound}{}{median}{slowest}", seconds(times.mean))
 }
 
 /// Where packets wait: every queue that stands, or the busiest.
@@ -907,11 +938,19 @@ mod tests {
     #[test]
     fn a_change_of_the_slowest_says_by_which_percentile() {
         let mut versus = versus(1, Some(1), None);
-        versus.worst_tail = Some(Tail {
-            level: 0.95,
-            change: -0.0001,
-        });
-        assert_eq!(cells(&versus).worst_tail, "+0.0 % p95");
+        let mut of = |change: f64, ci95: Option<[f64; 2]>| {
+            versus.worst_tail = Some(Tail {
+                level: 0.95,
+                change,
+                ci95,
+            });
+            cells(&versus).worst_tail
+        };
+        assert_eq!(of(-0.0001, None), "+0.0 % p95");
+        assert_eq!(of(0.123, Some([0.05, 0.2])), "+12.3 % p95");
+        assert_eq!(of(0.0, Some([0.0, 0.0])), "+0.0 % p95");
+        // By chance.
+        assert_eq!(of(0.123, Some([-0.05, 0.306])), "-5 to +31 % p95");
     }
 
     #[test]

@@ -236,7 +236,7 @@ impl<'a> Table<'a> {
             }
         };
         let ratio = resamples.mean_ratio(&one, &other)?;
-        let mut estimate = resamples.estimate(&ratio);
+        let mut estimate = ratio.estimate();
         // Runs of the simulator that never vary drew nothing and are one run. Real ones are several that agree.
         let agree = estimate.ci95.is_some_and(|[low, high]| high - low < 1e-9);
         if agree && ratio.estimate.abs() > 1e-9 {

@@ -1,7 +1,7 @@
 //! Statistics of values, with those of all resamples.
 
 use super::Values;
-use crate::statistics::{Resamples, jain};
+use crate::statistics::{Resamples, interval, jain};
 
 /// A statistic.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,7 +97,11 @@ impl Series {
             .collect();
         // An interval of a part of the resamples would look narrower than it is.
         let most = finite.len() * 10 >= self.resampled.len() * 9;
-        let ci95 = if most { resamples.interval(finite) } else { None };
+        let ci95 = if most {
+            interval(finite, resamples.seeds())
+        } else {
+            None
+        };
         Some((self.estimate, ci95))
     }
 }

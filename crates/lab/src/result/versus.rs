@@ -62,8 +62,8 @@ pub struct GroupVersus {
     pub fct_mean_ratio: Option<Ratio>,
     /// 99th percentile of the same; `null` with fewer than 1,000 times of either: then fewer than 10 lie beyond it.
     pub fct_p99_ratio: Option<Ratio>,
-    /// The highest of the 99th, 95th and 90th percentiles of the same beyond which at least 10 times of both lie; `null` with fewer than 100
-    /// times of either.
+    /// The highest of the 99th, 95th and 90th percentiles of the same beyond which at least 10 times of both lie, at most half of them of what did not
+    /// complete; `null` with fewer than 100 times of either, or where more of them did not complete.
     #[serde(default)]
     pub fct_tail_ratio: Option<TailRatio>,
     /// Payload received in order within [warmup, duration).
@@ -117,6 +117,9 @@ pub struct Tail {
     pub level: f64,
     /// By how much it is longer, as a share (0.1: ten percent longer).
     pub change: f64,
+    /// 95 % interval; `null` with fewer than two seeds.
+    #[serde(default)]
+    pub ci95: Option<[f64; 2]>,
 }
 
 /// A ratio to the baseline (R).

@@ -160,6 +160,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
                 equals: vec!["drr".to_owned()],
                 holds: true,
                 open_with_seeds: None,
+                possible: vec!["fq-codel".to_owned(), "drr".to_owned()],
                 wins: vec!["fq-codel".to_owned(), "drr".to_owned()],
             }),
             variants: documents,
@@ -413,6 +414,7 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
         worst_tail: Some(Tail {
             level: 0.95,
             change: 0.02 * index as f64 - 0.05,
+            ci95: None,
         }),
         significant: (factor(index) - 1.0).abs() > 0.07 && index != UNSURE,
         groups: ["pages", "calls", "backup"]

@@ -40,6 +40,7 @@ mod tests {
                     equals: Vec::new(),
                     holds,
                     open_with_seeds: None,
+                    possible: Vec::new(),
                     wins: wins.iter().map(|&name| name.to_owned()).collect(),
                 }),
                 ..Document::default()

@@ -4,7 +4,7 @@ use super::super::amounts::{harm_words, interval, saved};
 use super::super::ranking::{Rows, WORTHWHILE};
 use super::super::{Plan, words};
 use super::no_win;
-use crate::result::{Document, Variant, Versus};
+use crate::result::{Document, Group, Variant, Versus};
 
 /// The answer of a search that was left with nothing to try.
 pub(in super::super) fn nothing_to_try() -> String {
@@ -112,8 +112,14 @@ pub(super) fn nothing(plan: &Plan, rows: &Rows, variants: &[Variant]) -> String 
             saved(win)
         )
     } else {
+        // What did not complete enters with its age.
+        let unfinished = |group: &Group| group.latency_sensitive && 20 * group.censored > group.flows;
+        let bound = match variant.groups.iter().any(unfinished) {
+            true => "at least ",
+            false => "",
+        };
         format!(
-            "Nothing tried makes the short transfers finish sooner; the least bad, {name}, makes them {:.0} % slower, {over}.",
+            "Nothing tried makes the short transfers finish sooner; the least bad, {name}, makes them {bound}{:.0} % slower, {over}.",
             -100.0 * win
         )
     }

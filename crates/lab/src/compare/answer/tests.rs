@@ -287,19 +287,29 @@ fn what_stands_in_for_the_first_choice_has_seeds_and_open_questions_of_its_own()
 
 #[test]
 fn with_jitter_holds_what_is_of_the_first_tier_there() {
-    let holds = |first_tier: &[&str], near: SensitivityPoint| {
+    let of = |first_tier: &[&str], possible: Option<&[&str]>, near: SensitivityPoint| {
         let names = first_tier.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let jittered = Jittered {
             set: String::from("network.access.jitter = \"1 ms\""),
             recommended: names.first().cloned(),
             equals: names.iter().skip(1).cloned().collect(),
             holds: true,
-            open_with_seeds: None,
+            open_with_seeds: possible.map(|_| 24),
+            possible: possible
+                .unwrap_or_default()
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect(),
             wins: Vec::new(),
         };
         let document = kept(near, Some(jittered));
         let chosen = document.recommended.expect("something is a win near").variant;
-        (chosen, document.jittered.expect("it stays").holds)
+        let jittered = document.jittered.expect("it stays");
+        (chosen, jittered.holds, jittered.open_with_seeds)
+    };
+    let holds = |first_tier: &[&str], near: SensitivityPoint| {
+        let (chosen, holds, _) = of(first_tier, None, near);
+        (chosen, holds)
     };
     let all = || near(&["drr", "fq-pie", "fq-codel"], &[]);
     assert_eq!(holds(&["fq-pie", "drr"], all()), (String::from("drr"), true));
@@ -307,4 +317,23 @@ fn with_jitter_holds_what_is_of_the_first_tier_there() {
     // Of the first tier nothing is of the first tier there, or nothing is a win there.
     assert_eq!(holds(&["cake"], all()), (String::from("drr"), false));
     assert_eq!(holds(&[], all()), (String::from("drr"), false));
+    // What could not be confirmed there is open, and of what takes its place only where that may save as much too.
+    assert_eq!(
+        of(&[], Some(&["drr"]), all()),
+        (String::from("drr"), false, Some(24))
+    );
+    let seeds = Plan::compare(
+        Scenario::parse("line.toml", UNEVEN_LINE).expect("it is correct"),
+        &Choice::default(),
+    );
+    let seeds = seeds.expect("it resolves").seeds.len() as u64;
+    let without_drr = || near(&["fq-pie", "fq-codel"], &[]);
+    assert_eq!(
+        of(&[], Some(&["drr", "fq-pie"]), without_drr()),
+        (String::from("fq-pie"), false, Some(seeds))
+    );
+    assert_eq!(
+        of(&[], Some(&["drr"]), without_drr()),
+        (String::from("fq-pie"), false, None)
+    );
 }
