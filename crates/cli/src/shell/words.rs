@@ -6,7 +6,7 @@ use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_lab::compare::link_info;
 use fleetfoot_lab::compare::words::seconds;
-use fleetfoot_lab::import::flows::{Flow, Sent};
+use fleetfoot_lab::import::flows::{Flow, Incomplete, Sent};
 use fleetfoot_lab::live::Run;
 use fleetfoot_live::{Direction, Finished, Refusal, SenderSwitches};
 use fleetfoot_sim::output::Histogram;
@@ -201,6 +201,15 @@ fn line(flow: &Flow) -> String {
                 seconds(flow.end_s - flow.start_s),
                 why.unwrap_or_default()
             ));
+        }
+        (None, _)
+            if matches!(
+                flow.incomplete,
+                Some(Incomplete::Refused | Incomplete::Unanswered)
+            ) =>
+        {
+            let why = flow.incomplete.map_or("", Incomplete::words);
+            parts.push(format!("{why}; {} in all", seconds(flow.end_s - flow.start_s)));
         }
         (None, _) => parts.push(format!("lasted {}", seconds(flow.end_s - flow.start_s))),
     }

@@ -45,7 +45,7 @@ pub(super) struct End {
     last_data_ns: u64,
     last_length: u32,
     /// There was more to send behind that segment; the window ended there.
-    more: bool,
+    unpushed: bool,
     held: bool,
     /// How far its peer lets it send.
     edges: Edges,

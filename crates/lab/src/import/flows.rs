@@ -61,6 +61,10 @@ pub struct Flow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Incomplete {
+    /// A reset answered its SYN: nothing listens there, or a filter does not want it.
+    Refused,
+    /// Nothing answered its SYN.
+    Unanswered,
     /// The flow carried no data.
     NoData,
     /// Data that was sent had not arrived when the flow was last seen.
@@ -73,6 +77,8 @@ impl Incomplete {
     /// In words.
     pub const fn words(self) -> &'static str {
         match self {
+            Incomplete::Refused => "refused: a reset answered its SYN",
+            Incomplete::Unanswered => "nothing answered its SYN",
             Incomplete::NoData => "no data",
             Incomplete::DataMissing => "not all data arrived",
             Incomplete::Reset => "reset",
@@ -82,6 +88,8 @@ impl Incomplete {
     /// As it is written in results.
     pub const fn name(self) -> &'static str {
         match self {
+            Incomplete::Refused => "refused",
+            Incomplete::Unanswered => "unanswered",
             Incomplete::NoData => "no-data",
             Incomplete::DataMissing => "data-missing",
             Incomplete::Reset => "reset",
@@ -398,7 +406,13 @@ impl Both {
             .iter()
             .filter_map(|view| view.reset_by)
             .any(|side| !is_closed(1 - side));
+        let opened = self.views.iter().any(|view| view.opened_ns.is_some());
+        let answered = self.views.iter().any(|view| view.answered);
         let incomplete = match self.arrived_ns {
+            None if opened && !answered => match self.views.iter().any(|view| view.reset_by.is_some()) {
+                true => Some(Incomplete::Refused),
+                false => Some(Incomplete::Unanswered),
+            },
             None => Some(Incomplete::NoData),
             Some(_) if !whole => Some(Incomplete::DataMissing),
             Some(_) if cut_off => Some(Incomplete::Reset),

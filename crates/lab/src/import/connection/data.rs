@@ -102,8 +102,19 @@ impl Connection {
         let new = stop - known;
         let since_acked = end.idle_since_ns.map(|idle| now_ns.saturating_sub(idle));
         let quiet = since_acked.filter(|_| end.acked >= known);
+        // The window that ended there was open since then, at the sender.
+        let half_ns = end.half_ns.unwrap_or(0);
+        let opened_ns = match end.held {
+            true => end
+                .edges
+                .opened(end.next, full)
+                .map(|passed| passed.saturating_add(half_ns)),
+            false => Some(end.last_data_ns),
+        };
+        let opened_ns = opened_ns.map_or(now_ns, |opened| opened.min(now_ns));
+        let held = end.held && now_ns.saturating_sub(opened_ns) < self.quiet_ns;
         // One that was cut from more is no end of anything, however long it is.
-        let short = !end.more && !end.last_length.is_multiple_of(full.max(1));
+        let short = !end.unpushed && !held && !end.last_length.is_multiple_of(full.max(1));
         // After a full segment the window may have been what held it back, or a loss before the capture point.
         let enough = if short {
             self.quiet_ns
@@ -112,7 +123,7 @@ impl Connection {
         };
         let rested = quiet.is_some_and(|quiet| quiet.saturating_sub(end.half_ns.unwrap_or(0)) >= enough);
         let paused = short && now_ns.saturating_sub(end.last_data_ns) >= self.quiet_ns;
-        seen.window_wait = end.held && now_ns.saturating_sub(end.last_data_ns) >= self.quiet_ns;
+        seen.window_wait = end.held && opened_ns.saturating_sub(end.last_data_ns) >= self.quiet_ns;
         // Behind a hole a pause looks like a loss.
         let pause = end.next > 0 && (rested || paused) && start <= known;
         // RFC 1122 4.2.3.4, and as Minshall would have it: a second one would have waited.
@@ -127,8 +138,8 @@ impl Connection {
         end.next = stop;
         end.idle_since_ns = None;
         (end.last_data_ns, end.last_length) = (now_ns, tcp.payload);
-        end.held = end.edges.reach(stop, now_ns, end.half_ns.unwrap_or(0));
-        end.more = end.held || unpushed;
+        end.held = end.edges.reach(stop, now_ns, half_ns);
+        end.unpushed = unpushed;
         if end.timed.len() < MOST_TIMED {
             end.timed.push_back(Timed {
                 start,

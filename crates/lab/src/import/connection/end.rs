@@ -82,6 +82,13 @@ impl Edges {
         let next = self.0.front();
         ends && next.is_none_or(|(_, announced_ns)| announced_ns.saturating_add(half_ns) > now_ns)
     }
+
+    /// When the first edge passed that leaves room for a segment of `full` bytes behind `next`: a sender waits for less only by a timer (RFC 9293 3.8.6.2.1).
+    pub(super) fn opened(&self, next: u64, full: u32) -> Option<u64> {
+        let mut edges = self.0.iter();
+        let room = |(edge, _): &&(u64, u64)| edge.saturating_sub(next) >= u64::from(full);
+        edges.find(room).map(|(_, announced_ns)| *announced_ns)
+    }
 }
 
 /// Length of the segments of an end that were cut off from more data: that which most of them have.
@@ -146,5 +153,17 @@ mod tests {
         // The one behind the second is on its way to the sender, and there is none behind the third.
         assert!(edges.reach(8_000, 10_000, 5_000));
         assert!(edges.reach(12_000, 90_000, 5_000));
+    }
+
+    #[test]
+    fn a_window_is_open_when_a_segment_has_room() {
+        let mut edges = Edges::default();
+        edges.announce(0, 4_000, 0);
+        edges.announce(1_000, 5_000, 0);
+        edges.announce(2_000, 5_460, 0);
+        assert!(edges.reach(4_000, 500, 5_000));
+        assert_eq!(edges.opened(4_000, 1_460), Some(2_000));
+        assert_eq!(edges.opened(4_000, 1_000), Some(1_000));
+        assert_eq!(edges.opened(4_000, 1_461), None);
     }
 }

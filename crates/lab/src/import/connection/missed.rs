@@ -84,7 +84,7 @@ impl Connection {
         // It passed as long before its ACK as the way from here to the other end and back takes, behind all that was seen.
         let sent_ns = at_ns.saturating_sub(half_ns).max(end.last_data_ns);
         (end.last_data_ns, end.last_length) = (sent_ns, u32::try_from(new).unwrap_or(u32::MAX));
-        (end.more, end.held) = (false, false);
+        (end.unpushed, end.held) = (false, false);
         self.units.add(side as u8, sent_ns, new, false, to);
     }
 

@@ -64,6 +64,44 @@ fn segment(flags: Flags, seq: u32, ack: u32, payload: u32) -> Segment {
     }
 }
 
+#[test]
+fn a_connection_that_did_not_come_about_says_why() {
+    let mut link = Link::new();
+    link.send(0, true, &segment(Flags::SYN, 1000, 0, 0), false);
+    link.send(
+        WAY,
+        false,
+        &segment(Flags::RST.with(Flags::ACK), 0, 1001, 0),
+        false,
+    );
+    let flow = link.only();
+    assert_eq!(
+        (flow.incomplete, flow.completion_s),
+        (Some(Incomplete::Refused), None)
+    );
+    let mut link = Link::new();
+    for second in [0, 1, 3] {
+        link.send(
+            second * 1000 * MS,
+            true,
+            &segment(Flags::SYN, 1000, 0, 0),
+            second == 1,
+        );
+    }
+    assert_eq!(link.only().incomplete, Some(Incomplete::Unanswered));
+    // Nothing was to be said.
+    let mut link = Link::new();
+    link.send(0, true, &segment(Flags::SYN, 1000, 0, 0), false);
+    link.send(
+        WAY,
+        false,
+        &segment(Flags::SYN.with(Flags::ACK), 5000, 1001, 0),
+        false,
+    );
+    link.send(2 * WAY, true, &segment(Flags::ACK, 1001, 5001, 0), false);
+    assert_eq!(link.only().incomplete, Some(Incomplete::NoData));
+}
+
 /// A request of 100 bytes at 30 ms, after a handshake from 0 to 20 ms.
 fn asked() -> Link {
     let mut link = Link::new();

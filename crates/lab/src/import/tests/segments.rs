@@ -127,7 +127,7 @@ fn a_wait_for_the_window_is_no_pause() {
     }
 }
 
-/// Each fourth message ends at an edge that was announced with the message four before it. The sender knew of later ones long since.
+/// From the fourth on each message ends at an edge that was announced with the message four before it. The sender knew of later ones long since.
 #[test]
 fn messages_whose_size_divides_the_window_do_not_wait_for_it() {
     let mut maker = Maker::new();
@@ -149,6 +149,34 @@ fn messages_whose_size_divides_the_window_do_not_wait_for_it() {
     }
     let (vectors, summary) = import(&maker.pcap());
     assert_eq!(vectors[0].units.len(), 13);
+    assert_eq!(
+        noted(&summary.expect("a capture"), "window held its sender back"),
+        0
+    );
+}
+
+/// Each message ends where the window does, which opens again at once: then the sender has nothing to send for 200 ms.
+#[test]
+fn a_pause_after_the_window_opened_is_one_of_the_application() {
+    let mut maker = Maker::new();
+    maker.window = 16_384;
+    maker.add(&[
+        Step(0, true, SYN, 0, 0, 0),
+        Step(20_000, false, SYN | ACK, 0, 1, 0),
+        Step(20_010, true, ACK, 1, 1, 0),
+        Step(20_020, true, ACK, 1, 1, 200),
+    ]);
+    let (mut at, mut seq) = (60_000, 1);
+    for _ in 0..6 {
+        for payload in [1460; 11].into_iter().chain([324]) {
+            maker.add(&[Step(at, false, ACK | PSH, seq, 201, payload)]);
+            seq += payload;
+        }
+        maker.add(&[Step(at + 10, true, ACK, 201, seq, 0)]);
+        at += 200_000;
+    }
+    let (vectors, summary) = import(&maker.pcap());
+    assert_eq!(vectors[0].units.len(), 7);
     assert_eq!(
         noted(&summary.expect("a capture"), "window held its sender back"),
         0

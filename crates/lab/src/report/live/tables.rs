@@ -24,7 +24,7 @@ table! { FlowRow<'_>, f, "flows", "one flow of one run of `fleetfoot shell`, as 
     "end_s" Number "s" "when its last packet entered or left the link" = f.flow.end_s;
     "completion_s" Number "s" "first packet to arrival of the last new payload byte (TCP)" = f.flow.completion_s;
     "completed" Text "" "`true` when every payload byte that was sent arrived and the connection was not aborted (TCP)" = f.flow.completed;
-    "incomplete" Text "" "why it is not complete: `no-data`, `data-missing` when it was last seen, `reset`" = f.flow.incomplete.map(Incomplete::name);
+    "incomplete" Text "" "why it is not complete: `refused`, `unanswered` (its SYN), `no-data`, `data-missing` when it was last seen, `reset`" = f.flow.incomplete.map(Incomplete::name);
     "handshake_rtt_s" Number "s" "round-trip time of the handshake, as the end that opened saw it" = f.flow.handshake_rtt_s;
     "rtt_n" Integer "" "round-trip times of data that were measured" = f.flow.rtt.map(|rtt| rtt.n);
     "rtt_min_s" Number "s" "the smallest of them, as the sender of the data saw it" = f.flow.rtt.map(|rtt| rtt.min_s);
