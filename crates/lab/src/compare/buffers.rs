@@ -5,29 +5,32 @@
 
 use super::{Plan, numbers};
 use crate::memory;
-use crate::result::{Document, Group};
+use crate::result::{Document, Group, Link};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::routing::Paths;
 use fleetfoot_sim::spec::{GroupSpec, NodeId, Traffic, Transport};
 
 /// For each group whose connections a buffer bounds, as described: by which, and what would do.
 pub(super) fn notes(plan: &Plan, document: &Document) -> Vec<String> {
-    let groups = document
-        .variants
-        .first()
-        .map_or(&[][..], |variant| &variant.groups);
+    let Some(variant) = document.variants.first() else {
+        return Vec::new();
+    };
     let specs = plan.described.spec.groups.iter();
     specs
-        .zip(groups)
-        .filter_map(|(spec, group)| note(plan, spec, group))
+        .zip(&variant.groups)
+        .filter_map(|(spec, group)| note(plan, spec, group, &variant.links))
         .collect()
 }
 
-fn note(plan: &Plan, spec: &GroupSpec, group: &Group) -> Option<String> {
+fn note(plan: &Plan, spec: &GroupSpec, group: &Group, links: &[Link]) -> Option<String> {
     if spec.traffic.facts().transport != Transport::Tcp || spec.relay.is_some() {
         return None;
     }
-    let (rtt_s, line_bps) = path(plan, spec)?;
+    let (rtt_s, line) = path(plan, spec)?;
+    let line_bps = plan.described.spec.links[line].rate.mean().bps() as f64;
+    if links.get(line).is_some_and(|link| link.utilisation >= FULL) {
+        return None;
+    }
     let mut ends = [End::sender(spec), End::receiver(spec)];
     ends.sort_by_key(|end| end.holds); // the sender, where both hold as much
     let [least, other] = ends;
@@ -105,8 +108,8 @@ impl End {
     }
 }
 
-/// The smallest base RTT of a group (s), and the rate of the slowest link on that way (bit/s).
-fn path(plan: &Plan, group: &GroupSpec) -> Option<(f64, f64)> {
+/// The smallest base RTT of a group (s), and the slowest link on that way.
+fn path(plan: &Plan, group: &GroupSpec) -> Option<(f64, usize)> {
     let spec = &plan.described.spec;
     let name = |node: NodeId| spec.nodes[node.0 as usize].name.as_str();
     let rtts = plan.described.base_rtts();
@@ -121,10 +124,9 @@ fn path(plan: &Plan, group: &GroupSpec) -> Option<(f64, f64)> {
         .min_by(|one, other| one.0.total_cmp(&other.0))?;
     let mut paths = Paths::new(spec);
     let start = paths.find(spec, from, to)?;
-    let rates = paths
-        .links(start)
-        .map(|link| spec.links[link.0 as usize].rate.mean().bps());
-    Some((rtt_s, rates.min()? as f64))
+    let links = paths.links(start).map(|link| link.0 as usize);
+    let slowest = links.min_by_key(|&link| spec.links[link].rate.mean().bps())?;
+    Some((rtt_s, slowest))
 }
 
 /// The rate that a connection reached (bit/s), and the share of the bound that shows that it was bounded; `None` where its times are
@@ -158,6 +160,9 @@ const SEVERAL: f64 = 10.0;
 
 /// A line that is no wider than this beside what the buffer permits is as good a reason.
 const WIDER: f64 = 1.05;
+
+/// A line that is busy for this share of the time is what its connections wait for, however many share it.
+const FULL: f64 = 0.95;
 
 #[cfg(test)]
 mod tests {
@@ -228,7 +233,7 @@ mod tests {
             if let Some(all) = &mut group.goodput_bps {
                 all.mean = goodput;
             }
-            super::note(&plan, &plan.described.spec.groups[0], &group)
+            super::note(&plan, &plan.described.spec.groups[0], &group, &[])
         };
         let both = at("", 0.4e9).expect("the sender bounds it");
         for part in [
@@ -260,5 +265,15 @@ mod tests {
         // 20 kB are there after three round trips of start-up: no buffer has anything to do with it.
         let small = "kind = \"closed-loop\"\nsize = \"20 kB\"\nthink = \"100 ms\"";
         assert!(!bounded(noted("send_buffer = \"500 kB\"", small)));
+        // Five connections fill the line with what each may send.
+        for (count, bounds) in [(2, true), (5, false)] {
+            let several =
+                format!("kind = \"closed-loop\"\nsize = \"20 MB\"\nthink = \"1 ms\"\ncount = {count}");
+            assert_eq!(
+                bounded(noted("send_buffer = \"500 kB\"", &several)),
+                bounds,
+                "{count}"
+            );
+        }
     }
 }

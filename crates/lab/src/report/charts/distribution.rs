@@ -60,12 +60,20 @@ pub(super) fn chart(comparison: &Comparison, variants: &[&Variant]) -> Option<Ch
     }
     let common = seeds.len() as u64;
     let more = variants.iter().any(|variant| variant.runs > common);
-    let over = match more && common > 0 {
-        true => format!(
+    let over = match common {
+        0 if variants
+            .iter()
+            .any(|variant| !runs(comparison, &variant.name).is_empty()) =>
+        {
+            String::from(
+                " No seed was finished by all of these variants, so there is no line, and the table has all seeds of each.",
+            )
+        }
+        1.. if more => format!(
             " Only the {} that all of these variants finished are in it.",
             words::seeds(common)
         ),
-        false => String::new(),
+        _ => String::new(),
     };
     let lost = match any_lost {
         true => {
@@ -165,13 +173,13 @@ fn lines(comparison: &Comparison, variants: &[&Variant], seeds: &[u64]) -> Vec<D
 mod tests {
     use crate::compare::{Choice, Plan, build};
     use crate::report::charts::{self, Data};
+    use crate::result::Comparison;
     use crate::run::{Options, execute, simulate};
     use crate::scenario::Scenario;
     use std::sync::atomic::AtomicBool;
 
-    /// Of twenty pings a second one in twenty is lost. None of those came, whatever the time.
-    #[test]
-    fn a_lost_ping_is_not_complete() {
+    /// A game over a line that loses one packet in twenty, with two seeds.
+    fn played() -> Comparison {
         let text = "[network]\nkind = \"dumbbell\"\n\
              bottleneck = { rate = \"10 Mbit/s\", delay = \"20 ms\", loss = { kind = \"random\", probability = \"5 %\" } }\n\
              [[traffic]]\nname = \"game\"\nkind = \"ping\"\ninterval = \"50 ms\"\n\
@@ -182,7 +190,37 @@ mod tests {
             .expect("it is the scenario as described");
         let (options, never) = (Options::default(), AtomicBool::new(false));
         let batch = execute(&plan.jobs(), &plan.seeds, &options, &never, &simulate, &|_| ());
-        let comparison = build(&plan, &batch.expect("it runs"), "fleetfoot run game.toml");
+        build(&plan, &batch.expect("it runs"), "fleetfoot run game.toml")
+    }
+
+    #[test]
+    fn without_a_seed_that_all_finished_the_chart_says_so() {
+        let mut comparison = played();
+        let mut other = comparison.document.variants[0].clone();
+        other.name = String::from("other");
+        let mut runs = comparison.variants[0].clone();
+        runs.name = other.name.clone();
+        runs.runs.remove(0);
+        comparison.variants[0].runs.truncate(1);
+        comparison.variants.push(runs);
+        let charts = charts::all(&comparison, &[&comparison.document.variants[0], &other]);
+        let chart = charts.iter().find(|chart| chart.id == "distribution");
+        let chart = chart.expect("its table has numbers");
+        assert!(
+            chart.text.contains("No seed was finished by all"),
+            "{}",
+            chart.text
+        );
+        let Data::Distribution(lines) = &chart.data else {
+            panic!("distributions");
+        };
+        assert!(lines.is_empty());
+    }
+
+    /// Of twenty pings a second one in twenty is lost. None of those came, whatever the time.
+    #[test]
+    fn a_lost_ping_is_not_complete() {
+        let comparison = played();
         let flows = || {
             let runs = comparison.variants[0].runs.iter();
             runs.flat_map(|run| &run.output.groups[0].flows)
