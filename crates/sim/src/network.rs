@@ -123,7 +123,7 @@ pub(crate) struct LinkSlot {
     pub(crate) entering: u32,
     /// No packet goes on from its end at once.
     stops: bool,
-    /// Its queue is in the host that sends: connections hear what leaves it.
+    /// Its queue is in the host that sends, and connections there heed what leaves it.
     host: bool,
     /// Its rate, on average.
     own_rate: fleetfoot_core::units::Rate,
@@ -382,6 +382,13 @@ impl Network {
         if place.departure_at == now {
             place.departure_at = Instant::FAR_FUTURE;
             self.catch_up(observer, index, now);
+        }
+    }
+
+    /// Says what leaves the queues of hosts only where connections heed it (`heeded`, by node).
+    pub(crate) fn hear_hosts(&mut self, links: &[LinkSpec], heeded: &[bool]) {
+        for (place, link) in self.links.iter_mut().zip(links) {
+            place.host &= heeded[link.from.0 as usize];
         }
     }
 

@@ -140,7 +140,12 @@ impl<'a, O: Observer> World<'a, O> {
             interrupted: false,
             stage: Stage::Warmup,
         };
-        let eager = world.eager_links();
+        let mut heeded = vec![false; spec.nodes.len()];
+        world
+            .hosts
+            .each_held_at_host(|node| heeded[node.0 as usize] = true);
+        world.hosts.network.hear_hosts(&spec.links, &heeded);
+        let eager = world.eager_links(&heeded);
         world.hosts.network.set_paths(&world.hosts.paths, &eager);
         world.hosts.frees_early = O::DEAF && world.hosts.network.knows_no_flows();
         Ok(world)
@@ -148,12 +153,12 @@ impl<'a, O: Observer> World<'a, O> {
 
     /// The links whose far end is a node that may take packets ahead of time: they come over no other link and end there,
     /// what it sends goes over FIFO links that nobody else feeds, and no application there acts because of what happens
-    /// elsewhere.
-    fn eager_links(&self) -> Vec<bool> {
+    /// elsewhere. Where connections heed what waits in their host (`heeded`, by node), packets are not taken ahead.
+    fn eager_links(&self, heeded: &[bool]) -> Vec<bool> {
         let nodes = self.hosts.spec.nodes.len();
         // The one link that packets to a node end on; the links it sends over.
         let mut last: Vec<Option<u32>> = vec![None; nodes];
-        let mut eager_node = vec![true; nodes];
+        let mut eager_node: Vec<bool> = heeded.iter().map(|heeded| !heeded).collect();
         let feeders = self.hosts.paths.feeders(self.hosts.spec.links.len());
         let mut before = Paths::END;
         for &hop in self.hosts.paths.hops() {
@@ -183,8 +188,6 @@ impl<'a, O: Observer> World<'a, O> {
                 eager_node[to.0 as usize] = false;
             }
         }
-        self.hosts
-            .each_held_at_host(|node| eager_node[node.0 as usize] = false);
         let mut eager = vec![false; self.hosts.spec.links.len()];
         for (last, eager_node) in last.into_iter().zip(eager_node) {
             if let Some(last) = last {
