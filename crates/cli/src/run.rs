@@ -183,10 +183,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
     let mut comparison = build(&plan, &batch, &command());
     comparison.document.commit = String::from(env!("FLEETFOOT_COMMIT"));
+    let mut whole = !batch.interrupted;
     let written = reporter.writing(|writing| {
         if !is_real && !batch.interrupted && (folder.is_some() || outputs.any()) {
             writing.now("time series of single flows");
-            watch(arguments, &outputs, tap, &plan, &stop, common, &mut comparison)?;
+            whole = watch(arguments, &outputs, tap, &plan, &stop, common, &mut comparison)?;
         }
         writing.now("tables and page");
         folder
@@ -211,10 +212,10 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         print(&table::single(&comparison, common.colored(), width()))?;
     }
     common.say(&format!("{}\nAgain: {}", Done::of(&batch), comparison.command));
-    if batch.interrupted {
-        Err(Failure::interrupted())
-    } else {
+    if whole {
         Ok(())
+    } else {
+        Err(Failure::interrupted())
     }
 }
 
@@ -255,7 +256,8 @@ impl Outputs {
     }
 }
 
-/// Runs the first seed again with observers, and writes capture and trace.
+/// Runs the first seed again with observers, and writes capture and trace. Whether it came to its end: where it was stopped nothing of it is written, since
+/// a part of a capture looks like a whole one.
 fn watch(
     arguments: &Arguments,
     outputs: &Outputs,
@@ -264,14 +266,15 @@ fn watch(
     stop: &AtomicBool,
     common: &Common,
     comparison: &mut Comparison,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let resolved = &plan.variants[0].resolved;
     if !outputs.any() {
         // What the run before held: this one is made on another thread, which would not use it.
         memory::give_back();
         let traces = traces(resolved, plan.seeds[0], stop).map_err(Failure::other)?;
+        let whole = traces.is_some();
         comparison.variants[0].traces = traces.unwrap_or_default();
-        return Ok(());
+        return Ok(whole);
     }
     let links = match (&outputs.pcap, tap) {
         (Some(_), Some((name, _))) => links_called(resolved, &[name.to_owned()]),
@@ -294,7 +297,11 @@ fn watch(
         None => (0, 0),
     };
     let mut observers = (observers, Diagram::new(resolved, group, number));
-    observe(&resolved.spec(plan.seeds[0]), stop, &mut observers).map_err(Failure::other)?;
+    let output = observe(&resolved.spec(plan.seeds[0]), stop, &mut observers).map_err(Failure::other)?;
+    if output.interrupted {
+        common.say("Interrupted while packets were recorded: no capture, trace or diagram is written.");
+        return Ok(false);
+    }
     let ((series, (trace, capture)), diagram) = observers;
     comparison.variants[0].traces = series.traces;
     let about = about_run(plan);
@@ -330,7 +337,7 @@ fn watch(
         let svg = diagram.svg(&format!("{about}: {name}, connection {number}"));
         target.write(|path| std::fs::write(path, svg))?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What a capture or a drawing is of.

@@ -232,8 +232,10 @@ pub(crate) fn about(seconds: f64) -> String {
 
 /// The command that repeats this invocation: as typed, without what only concerns display.
 pub(crate) fn command() -> String {
-    let words = std::env::args()
+    // A name that is no UTF-8 cannot be repeated by a text, but it can be used.
+    let words = std::env::args_os()
         .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
         .filter(|word| !matches!(word.as_str(), "--json" | "--quiet" | "-q"));
     std::iter::once(String::from("fleetfoot"))
         .chain(words.map(|word| quoted(&word)))

@@ -165,6 +165,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// Whether packets have an Ethernet header there. Those of a loopback have one of zeros.
+    #[cfg(any(test, feature = "bpf"))]
     pub(crate) const fn has_ethernet_header(&self) -> bool {
         self.ethernet || self.loopback
     }
