@@ -265,15 +265,12 @@ mod tests {
         // 20 kB are there after three round trips of start-up: no buffer has anything to do with it.
         let small = "kind = \"closed-loop\"\nsize = \"20 kB\"\nthink = \"100 ms\"";
         assert!(!bounded(noted("send_buffer = \"500 kB\"", small)));
-        // Five connections fill the line with what each may send.
-        for (count, bounds) in [(2, true), (5, false)] {
+        // Seven connections fill the line with what each may send.
+        for (count, bounds) in [(2, true), (7, false)] {
             let several =
                 format!("kind = \"closed-loop\"\nsize = \"20 MB\"\nthink = \"1 ms\"\ncount = {count}");
-            assert_eq!(
-                bounded(noted("send_buffer = \"500 kB\"", &several)),
-                bounds,
-                "{count}"
-            );
+            let notes = noted("send_buffer = \"500 kB\"", &several);
+            assert_eq!(bounded(notes), bounds, "{count}");
         }
     }
 }

@@ -102,7 +102,7 @@ impl Connection {
         let new = stop - known;
         let since_acked = end.idle_since_ns.map(|idle| now_ns.saturating_sub(idle));
         let quiet = since_acked.filter(|_| end.acked >= known);
-        // The window that ended there was open since then, at the sender.
+        // The window that ended there was open since then, at the sender. It is what was waited for if data came then.
         let half_ns = end.half_ns.unwrap_or(0);
         let opened_ns = match end.held {
             true => end
@@ -123,7 +123,7 @@ impl Connection {
         };
         let rested = quiet.is_some_and(|quiet| quiet.saturating_sub(end.half_ns.unwrap_or(0)) >= enough);
         let paused = short && now_ns.saturating_sub(end.last_data_ns) >= self.quiet_ns;
-        seen.window_wait = end.held && opened_ns.saturating_sub(end.last_data_ns) >= self.quiet_ns;
+        seen.window_wait = held && opened_ns.saturating_sub(end.last_data_ns) >= self.quiet_ns;
         // Behind a hole a pause looks like a loss.
         let pause = end.next > 0 && (rested || paused) && start <= known;
         // RFC 1122 4.2.3.4, and as Minshall would have it: a second one would have waited.

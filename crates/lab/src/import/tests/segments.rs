@@ -176,7 +176,7 @@ fn a_pause_after_the_window_opened_is_one_of_the_application() {
         at += 200_000;
     }
     let (vectors, summary) = import(&maker.pcap());
-    assert_eq!(vectors[0].units.len(), 7);
+    assert_eq!(vectors[0].units.len(), 7, "{:?}", vectors[0].units);
     assert_eq!(
         noted(&summary.expect("a capture"), "window held its sender back"),
         0
