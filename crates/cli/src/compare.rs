@@ -82,6 +82,12 @@ pub(crate) struct Finished {
     interrupted: bool,
     /// That it took longer than it was to.
     over: Option<String>,
+    /// Whether the folder keeps all runs that were finished.
+    keeps_all: bool,
+    /// Whether all events could be written.
+    told: bool,
+    /// An earlier result there was whole and is left as it was.
+    left: bool,
 }
 
 impl Finished {
@@ -108,10 +114,19 @@ impl Finished {
             common.say(over);
         }
         if self.interrupted {
-            common.say("Interrupted: the same command, without --fresh, goes on where this one stopped.");
+            if self.left {
+                common.say("Interrupted: the whole result that is in the folder stays as it was; what is above is of a part of it.");
+            }
+            common.say(match self.keeps_all {
+                true => "Interrupted: the same command, without --fresh, goes on where this one stopped.",
+                false => "Interrupted: the same command, without --fresh, goes on with those finished runs that could be kept.",
+            });
             return Err(Failure::interrupted());
         }
-        Ok(())
+        match self.told {
+            true => Ok(()),
+            false => Err(Failure::reported()),
+        }
     }
 }
 
@@ -119,10 +134,11 @@ impl Finished {
 pub(crate) fn described(
     settings: &[String],
     file: Option<&Path>,
+    out: Option<&Path>,
     common: &Common,
 ) -> Result<Scenario, Failure> {
     let file = match file {
-        Some(file) if is_capture(file) => Some(imported(file, common)?),
+        Some(file) if is_capture(file) => Some(imported(file, out, common)?),
         file => file.map(Path::to_path_buf),
     };
     with_settings(scenario(file.as_deref())?, settings)
@@ -130,7 +146,7 @@ pub(crate) fn described(
 
 /// The comparison that is to be made of a file.
 fn task<'a>(arguments: &'a Arguments, file: Option<&'a Path>, common: &Common) -> Result<Task<'a>, Failure> {
-    let scenario = described(&arguments.set, file, common)?;
+    let scenario = described(&arguments.set, file, arguments.out.as_deref(), common)?;
     let choice = Choice {
         pairs: arguments.pairs,
         only: scenario.rejoined(&arguments.only),
@@ -294,7 +310,12 @@ impl Task<'_> {
             common.say(&stopped.unwrap_or_else(|| String::from("Stopped before any run finished.")));
             return Err(Failure::interrupted());
         }
+        // A part of what is there already is nothing to put in its place.
+        let left = study.batch.interrupted && folder.is_complete();
         let written = reporter.writing(|writing| {
+            if left {
+                return Ok(());
+            }
             if !study.batch.interrupted {
                 writing.now("time series of single flows");
                 time_series::of_the_best(&study.plan, &mut study.comparison, &stop);
@@ -314,7 +335,14 @@ impl Task<'_> {
             "computed": study.batch.computed,
             "reused": study.batch.reused,
         }));
+        let told = reporter.told();
+        if let Err(failure) = &told {
+            common.say(failure.text());
+        }
         Ok(Finished {
+            told: told.is_ok(),
+            left,
+            keeps_all: folder.store.remark().is_none(),
             interrupted: study.batch.interrupted || stop.load(Ordering::Relaxed),
             folder: folder.path().to_path_buf(),
             over: None,

@@ -12,6 +12,7 @@ use fleetfoot_lab::import::files::{Error, vectors_beside, would_be_overwritten, 
 use fleetfoot_lab::import::replay::{self, Replay, When};
 use fleetfoot_lab::import::{Fit, Imported, Options, import};
 use fleetfoot_lab::plugins;
+use fleetfoot_lab::run::{MAKING, remove_leftovers};
 use fleetfoot_lab::workload::vectors::looks_like_vectors;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -318,18 +319,23 @@ pub(crate) fn is_capture(file: &Path) -> bool {
     magic && !is_begun_capture(&head) || looks_like_vectors(&head)
 }
 
-/// Makes a scenario of a capture for a comparison, in a folder of its own beside the other results.
-pub(crate) fn imported(capture: &Path, common: &Common) -> Result<PathBuf, Failure> {
+/// Makes a scenario of a capture for a comparison, in a folder of its own: beside `out`, where that is given and in another folder, else in `fleetfoot-out`.
+pub(crate) fn imported(capture: &Path, out: Option<&Path>, common: &Common) -> Result<PathBuf, Failure> {
     let stem = capture
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.unwrap_or_else(|| String::from("capture"));
-    let out = Path::new("fleetfoot-out");
-    let made = out.join(format!("import-{stem}.part"));
+    let beside = out
+        .and_then(Path::parent)
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let out = beside.unwrap_or(Path::new("fleetfoot-out"));
+    // Of another process that reads the same capture it is another one.
+    let made = out.join(format!("{MAKING}{}", std::process::id()));
     let cannot = |error| Failure::usage(format!("cannot write {}: {error}", made.display()));
     let fresh = !out.exists();
     let name = format!("{stem}.toml");
-    // What an import that was ended left there is not of this one.
+    // What imports that were ended left there is of nobody.
+    remove_leftovers(out);
     let _ = std::fs::remove_dir_all(&made);
     std::fs::create_dir_all(&made).map_err(cannot)?;
     let imported = run(capture, &made.join(&name), &How::default(), common);

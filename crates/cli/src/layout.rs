@@ -4,11 +4,19 @@ use comfy_table::{Attribute, Cell, CellAlignment, ColumnConstraint, ContentArran
 
 /// Columns to write for: the terminal's; into a pipe what `COLUMNS` says, else the most.
 pub(crate) fn width() -> usize {
-    let terminal = Table::new().width().map(usize::from);
+    // A terminal that does not know its size says 0.
+    let terminal = Table::new().width().filter(|width| *width > 0).map(usize::from);
     let from_environment = || std::env::var("COLUMNS").ok()?.parse().ok();
     terminal
         .or_else(from_environment)
         .map_or(WIDEST, |width| width.clamp(NARROWEST, WIDEST))
+}
+
+/// Columns of the terminal that stderr is, if it says.
+pub(crate) fn columns_of_stderr() -> Option<u16> {
+    let mut table = Table::new();
+    table.use_stderr();
+    table.width().filter(|width| *width > 0)
 }
 
 /// Lines longer than this are hard to read.

@@ -15,6 +15,7 @@ mod completions;
 mod doctor;
 mod drill;
 mod endpoint;
+mod events;
 mod explain;
 mod failure;
 mod forecast;

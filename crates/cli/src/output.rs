@@ -86,6 +86,7 @@ impl Common {
             Color::Auto => {
                 std::io::stdout().is_terminal()
                     && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                    && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Progress on stderr: a bar on a terminal, else a line at growing intervals; events as JSON lines in a file.
 
+use crate::events::Events;
 use crate::failure::Failure;
 use crate::forecast::{Forecast, Part};
+use crate::layout::columns_of_stderr;
 use crate::output::{Common, counted, plain};
 use crate::session::{about, grouped};
-use crate::target::Targets;
 use fleetfoot_lab::run::{Job, Progress, Pulse};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
@@ -21,6 +21,15 @@ enum Display {
     Nothing,
 }
 
+/// What a bar shows. A line that is longer than the terminal is wide stays there when the next one is drawn.
+struct Template {
+    wide: &'static str,
+    narrow: &'static str,
+}
+
+/// Terminals of fewer columns get no bar, but words.
+const WIDE: u16 = 72;
+
 struct Lines {
     /// Title of the step, in front of each line; may be empty.
     title: String,
@@ -30,7 +39,7 @@ struct Lines {
 
 impl Display {
     /// `total`: where it ends, if that is known.
-    fn new(total: Option<u64>, template: &str, common: &Common) -> Display {
+    fn new(total: Option<u64>, template: Template, common: &Common) -> Display {
         if common.quiet {
             return Display::Nothing;
         }
@@ -41,7 +50,9 @@ impl Display {
                 next: Duration::from_secs(2),
             }));
         }
+        let narrow = columns_of_stderr().is_some_and(|width| width < WIDE);
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+        let template = if narrow { template.narrow } else { template.wide };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
@@ -133,7 +144,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 pub(crate) struct Reporter {
     display: Display,
     forecast: Mutex<Forecast>,
-    events: Option<Mutex<File>>,
+    events: Option<Events>,
     /// A single run: its bar shows virtual time.
     single: bool,
     underway: Mutex<Underway>,
@@ -166,18 +177,22 @@ impl Reporter {
     ) -> Result<Reporter, Failure> {
         let total = forecast.runs();
         let display = match total {
-            1 => Display::new(Some(PARTS), "{bar:30} {elapsed} gone, {wide_msg}", common),
+            1 => {
+                let template = Template {
+                    wide: "{bar:30} {elapsed} gone, {wide_msg}",
+                    narrow: "{elapsed}, {wide_msg}",
+                };
+                Display::new(Some(PARTS), template, common)
+            }
             _ => {
-                let template = "{bar:30} {pos}/{len} runs, {elapsed} gone{wide_msg}";
+                let template = Template {
+                    wide: "{bar:30} {pos}/{len} runs, {elapsed} gone{wide_msg}",
+                    narrow: "{pos}/{len}{wide_msg}",
+                };
                 Display::new(Some(total), template, common)
             }
         };
-        let events = events
-            .map(|path| {
-                let target = Targets::reading([], true).file("--events", path)?;
-                target.open().map(Mutex::new)
-            })
-            .transpose()?;
+        let events = events.map(Events::open).transpose()?;
         Ok(Reporter {
             display,
             forecast: Mutex::new(forecast),
@@ -284,12 +299,14 @@ impl Reporter {
         };
         std::thread::scope(|scope| {
             let (done, waiting) = std::sync::mpsc::channel::<()>();
-            scope.spawn(move || {
+            let watching = move || {
                 // It ends when the work has, and the sender is gone.
                 while let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = waiting.recv_timeout(LOOK) {
                     self.at_work();
                 }
-            });
+            };
+            // Where no thread can be had, nothing is said.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, watching);
             let result = work();
             drop(done);
             result
@@ -324,13 +341,14 @@ impl Reporter {
 
     /// Appends an event, if events are wanted.
     pub(crate) fn event(&self, event: &serde_json::Value) {
-        if let Some(file) = &self.events
-            && let Ok(mut file) = file.lock()
-        {
-            // A full disk must not stop the runs; writing the result will report it.
-            let _ = writeln!(file, "{event}");
-            let _ = file.flush();
+        if let Some(events) = &self.events {
+            events.append(event);
         }
+    }
+
+    /// Whether all events could be written.
+    pub(crate) fn told(&self) -> Result<(), Failure> {
+        self.events.as_ref().map_or(Ok(()), Events::end)
     }
 
     /// Does what comes after the runs; while it takes longer than a second, says what is being done.
@@ -341,7 +359,7 @@ impl Reporter {
         std::thread::scope(|scope| {
             let (done, waiting) = std::sync::mpsc::channel::<()>();
             let shown = &writing;
-            scope.spawn(move || {
+            let telling = move || {
                 let mut pause = UNTOLD;
                 // It ends when the work has, and the sender is gone.
                 while let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = waiting.recv_timeout(pause) {
@@ -353,7 +371,9 @@ impl Reporter {
                         Display::Lines(_) | Display::Nothing => started.elapsed().min(SILENCE),
                     };
                 }
-            });
+            };
+            // Where no thread can be had, nothing is said.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, telling);
             let result = work(&writing);
             drop(done);
             result
@@ -437,7 +457,10 @@ pub(crate) struct ByteReporter {
 impl ByteReporter {
     /// A reporter for a file of `size` bytes; 0: it is not known.
     pub(crate) fn new(size: u64, common: &Common) -> ByteReporter {
-        let template = "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left  {msg}";
+        let template = Template {
+            wide: "{bar:30} {bytes} of {total_bytes}, {eta} left  {wide_msg}",
+            narrow: "{bytes}, {wide_msg}",
+        };
         let display = Display::new(Some(size).filter(|size| *size > 0), template, common);
         ByteReporter { size, display }
     }
@@ -478,7 +501,14 @@ impl ReplayReporter {
     /// A reporter for replays whose number is not known before some are done.
     pub(crate) fn new(common: &Common) -> ReplayReporter {
         ReplayReporter {
-            display: Display::new(None, "{spinner} replay {pos}, {elapsed} gone  {msg}", common),
+            display: Display::new(
+                None,
+                Template {
+                    wide: "{spinner} replay {pos}, {elapsed} gone  {wide_msg}",
+                    narrow: "replay {pos}  {wide_msg}",
+                },
+                common,
+            ),
             done: AtomicU64::new(0),
         }
     }

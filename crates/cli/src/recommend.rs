@@ -62,7 +62,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         },
         only_linux: arguments.only_linux,
     };
-    let scenario = described(&arguments.set, file, common)?;
+    let scenario = described(&arguments.set, file, arguments.out.as_deref(), common)?;
     let choice = Choice {
         places: arguments.places.clone(),
         seed: arguments.seed,

@@ -208,7 +208,7 @@ pub(crate) fn execute_with(arguments: &Arguments, common: &Common, table: &Table
         ));
         return Err(Failure::interrupted());
     }
-    Ok(())
+    reporter.told()
 }
 
 /// The experiments that this program can run; of the others one line says what they need.

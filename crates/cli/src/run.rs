@@ -213,7 +213,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
     common.say(&format!("{}\nAgain: {}", Done::of(&batch), comparison.command));
     if whole {
-        Ok(())
+        reporter.told()
     } else {
         Err(Failure::interrupted())
     }

@@ -13,7 +13,7 @@ pub(crate) fn setting_up<T>(common: &Common, what: &str, work: impl FnOnce() -> 
 fn saying<T>(say: &(dyn Fn(&str) + Sync), first: Duration, what: &str, work: impl FnOnce() -> T) -> T {
     let (working, done) = channel::<()>();
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let speaking = move || {
             let (mut waited, mut wait) = (Duration::ZERO, first);
             while done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 waited += wait;
@@ -26,7 +26,9 @@ fn saying<T>(say: &(dyn Fn(&str) + Sync), first: Duration, what: &str, work: imp
                 });
                 wait = waited;
             }
-        });
+        };
+        // Where no thread can be had, nothing is said.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, speaking);
         let result = work();
         drop(working);
         result

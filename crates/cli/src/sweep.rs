@@ -178,7 +178,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         true => print(&format!("{:#}\n", document(&sweep, &swept, Some(&made.tables))))?,
         false => print(&format!("{}\n", made.lines.join("\n")))?,
     }
-    close(&swept, &sweep, (&folder, &made.tables), used, arguments, common)
+    close(&swept, &sweep, (&folder, &made.tables), used, arguments, common)?;
+    reporter.told()
 }
 
 /// What is swept.

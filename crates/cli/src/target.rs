@@ -106,6 +106,7 @@ impl Targets {
             path: place.clone(),
             stream: false,
         };
+        fleetfoot_lab::run::remove_parts_of(path, true);
         let probe = target.part();
         if let Err(error) = fs::File::create(&probe).and_then(|_| fs::remove_file(&probe)) {
             return refused(format!("it cannot be written there: {}", reason(path, &error)));

@@ -3,6 +3,7 @@
 use crate::report;
 use crate::result::Comparison;
 use crate::run::{MAKING, Store, remove_leftovers, write_atomically};
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -63,6 +64,13 @@ impl Folder {
             .map_err(|error| not_written(&path, &error))?;
         remove_leftovers(&path);
         Ok(path)
+    }
+
+    /// Whether it has the result of a comparison or run that came to its end.
+    pub fn is_complete(&self) -> bool {
+        let document = fs::read(self.path.join("result.json")).ok();
+        let document: Option<Value> = document.and_then(|text| serde_json::from_slice(&text).ok());
+        document.is_some_and(|document| document["interrupted"] == Value::Bool(false))
     }
 
     /// Writes everything.

@@ -206,6 +206,12 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, batch: &Batch, document: &Documen
         .iter()
         .filter_map(|variant| variant.versus.as_ref())
         .any(|versus| versus.win.is_some());
+    let finished = batch.runs.iter().map(Vec::len).min().unwrap_or(0);
+    if waits && !measured && batch.interrupted {
+        return String::from(
+            "Nothing is compared yet: it was interrupted before any variant could be. The same command goes on where this one stopped.",
+        );
+    }
     if !waits || !measured {
         return String::from(
             "Nothing was compared: no transfer of a group that waits was measured (`latency_sensitive = true` makes a group one).",
@@ -220,6 +226,10 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, batch: &Batch, document: &Documen
     let Some(recommended) = &document.recommended else {
         return match &document.refuted {
             Some(refuted) => not_near(refuted, document),
+            None if batch.interrupted && finished < plan.seeds.len() => format!(
+                "Nothing is decided yet: it was interrupted when {finished} of {} seeds were finished for every variant. The same command goes on where this one stopped.",
+                plan.seeds.len()
+            ),
             None => format!(
                 "{}{}",
                 nothing(plan, rows, variants),

@@ -36,6 +36,7 @@ impl Store {
         if input::is_in_memory(vectors) {
             return Ok(Store::Memory(Vec::new()));
         }
+        crate::run::remove_parts_of(vectors, false);
         let mut part = vectors.file_name().unwrap_or_default().to_owned();
         part.push(format!(".{}.part", std::process::id()));
         let part = vectors.with_file_name(part);

@@ -11,24 +11,61 @@ pub(super) const PART: &str = ".part";
 /// How the name of a file begins that finds out whether a folder can be written; its process follows.
 pub(super) const PROBE: &str = ".probe-";
 /// How the name of the folder begins in which a report is made; its process follows.
-pub(crate) const MAKING: &str = ".making-";
+pub const MAKING: &str = ".making-";
 
 /// A process of another machine or container is not seen from here, but goes on writing: what changed within this time stays.
 const QUIET: Duration = Duration::from_secs(3600);
 
+/// What is written beside its target by a process that is in sight changes at least this often.
+const STILL: Duration = Duration::from_secs(60);
+
+/// Removes what processes that have ended left of a file that they were writing beside `target`, under its name, `dot` or none before it, and with their number:
+/// `.x.pcap.4711.part`. Nothing else has such a name.
+pub fn remove_parts_of(target: &Path, dot: bool) {
+    let (Some(folder), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str()))
+    else {
+        return;
+    };
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let before = if dot { "." } else { "" };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let process = found.to_str().and_then(|found| {
+            let number = found
+                .strip_prefix(before)?
+                .strip_prefix(name)?
+                .strip_prefix('.')?;
+            number.strip_suffix(PART)?.parse().ok()
+        });
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && process.is_some_and(|process| !lives(process)) && is_quiet(&entry, STILL) {
+            // What cannot be removed is in nobody's way.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether nothing has written to it for so long.
+fn is_quiet(entry: &fs::DirEntry, time: Duration) -> bool {
+    let modified = entry.metadata().and_then(|about| about.modified());
+    let quiet = modified
+        .ok()
+        .and_then(|at| SystemTime::now().duration_since(at).ok());
+    quiet.is_some_and(|quiet| quiet >= time)
+}
+
 /// Removes what processes that have ended left in `folder`. What cannot be removed stays until it is next opened.
-pub(crate) fn remove_leftovers(folder: &Path) {
+pub fn remove_leftovers(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(process) = name.to_str().and_then(maker) else {
             continue;
         };
-        let modified = entry.metadata().and_then(|about| about.modified());
-        let quiet = modified
-            .ok()
-            .and_then(|at| SystemTime::now().duration_since(at).ok())
-            .is_some_and(|quiet| quiet >= QUIET);
-        if !quiet || lives(process) {
+        if !is_quiet(&entry, QUIET) || lives(process) {
             continue;
         }
         // A folder of a user's is never removed, whatever its name.
@@ -63,11 +100,44 @@ fn lives(process: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{maker, remove_leftovers};
+    use super::{maker, remove_leftovers, remove_parts_of};
     use crate::run::Store;
     use crate::testing::folder;
     use std::fs;
     use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn of_a_target_only_parts_of_processes_that_ended_are_removed() {
+        let place = folder("parts-of-a-target");
+        fs::create_dir_all(&place).expect("it can be made");
+        let own = format!(".x.pcap.{}.part", std::process::id());
+        // No process has so high a number (the largest is 2^22).
+        let names = [
+            ".x.pcap.4199999999.part",
+            ".x.pcap.4199999998.part",
+            ".x.pcap.thesis.part",
+            ".y.pcap.4199999999.part",
+            "x.pcap.4199999999.part",
+            "x.pcap",
+            &own,
+        ];
+        let old = SystemTime::now() - Duration::from_secs(120);
+        for name in names {
+            let file = fs::File::create(place.join(name)).expect("it can be made");
+            if name != ".x.pcap.4199999998.part" {
+                file.set_modified(old).expect("it has a time");
+            }
+        }
+        remove_parts_of(&place.join("x.pcap"), true);
+        let left = |name: &&&str| place.join(name).exists();
+        assert_eq!(
+            names.iter().filter(left).collect::<Vec<_>>(),
+            names[1..].iter().collect::<Vec<_>>()
+        );
+        remove_parts_of(&place.join("x.pcap"), false);
+        assert!(!place.join("x.pcap.4199999999.part").exists() && place.join("x.pcap").exists());
+        let _ = fs::remove_dir_all(&place);
+    }
 
     #[test]
     fn a_name_says_who_was_making_it() {

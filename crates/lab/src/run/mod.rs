@@ -21,7 +21,7 @@ pub use estimate::{expected_s, fits};
 pub use kernel::playable_by_kernel;
 #[cfg(target_os = "linux")]
 pub use kernel::{link_of_kernel, play};
-pub(crate) use leftovers::{MAKING, remove_leftovers};
+pub use leftovers::{MAKING, remove_leftovers, remove_parts_of};
 pub use parts::{Part, execute_parts};
 pub use store::{LIMIT_VARIABLE, Store, digest, write_atomically};
 

@@ -13,6 +13,9 @@ pub(super) struct Reader {
     texts: Option<&'static Texts>,
 }
 
+/// Files that extend one another, in one chain: nobody writes so many.
+const MOST_EXTENDED: usize = 64;
+
 impl Reader {
     /// From the disk.
     pub(super) fn disk() -> Reader {
@@ -62,6 +65,16 @@ impl Reader {
         };
         if self.open.contains(&identity) {
             let message = format!("{shown} extends itself, directly or by way of others");
+            return Err(match from {
+                Some(node) => Error::at(&node.place, "extends", message),
+                None => Error::of_file(&shown, message),
+            });
+        }
+        if self.open.len() >= MOST_EXTENDED {
+            let message = format!(
+                "{shown} would be the {}th file of a chain of `extends`: at most {MOST_EXTENDED} are read",
+                MOST_EXTENDED + 1
+            );
             return Err(match from {
                 Some(node) => Error::at(&node.place, "extends", message),
                 None => Error::of_file(&shown, message),

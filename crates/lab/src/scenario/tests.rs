@@ -550,6 +550,17 @@ fn a_file_is_laid_over_the_one_it_extends() {
     let error = Scenario::load(&b).expect_err("a cycle");
     assert!(error.message.contains("extends itself"), "{error}");
     assert_eq!((&*error.key, error.line), ("extends", 1));
+    for number in 0..80 {
+        write(
+            &format!("c{number}.toml"),
+            &format!("extends = \"c{}.toml\"\n", number + 1),
+        );
+    }
+    let error = Scenario::load(&folder.join("c0.toml")).expect_err("a long chain");
+    assert!(
+        error.file.ends_with("c63.toml") && error.message.contains("at most 64"),
+        "{error}"
+    );
     let error = Scenario::load(&folder.join("none.toml")).expect_err("there is no such file");
     assert_eq!(error.kind, ErrorKind::Unreadable);
     let error = Scenario::load(&folder).expect_err("a folder");
