@@ -168,9 +168,19 @@ pub fn cells(versus: &Versus) -> Cells {
 
 /// A change of the slowest with its percentile, `+1.2 % p99`; where the seeds do not show one, between what it lies: `-5 to +31 % p95`.
 fn worst_tail(worst: Tail) -> String {
-    let open = worst.ci95.filter(|[low, high]| *low < 0.0 && *high > 0.0);
+    // What would be written as zero at both ends is no range.
+    let open = worst
+        .ci95
+        .filter(|[low, high]| *low < 0.0 && *high > 0.0 && high.max(-low) >= 0.0005);
     let change = match open {
-        Some([low, high]) => format!("{:+.0} to {:+.0} %", 100.0 * low, 100.0 * high),
+        Some([low, high]) => {
+            let decimals = if high.max(-low) < 0.02 { 1 } else { 0 };
+            let end = |share: f64| match format!("{:+.decimals$}", 100.0 * share) {
+                zero if zero == "-0" || zero == "-0.0" => zero[1..].to_owned(),
+                other => other,
+            };
+            format!("{} to {} %", end(low), end(high))
+        }
         None => signed(worst.change),
     };
     format!("{change} {}", tail::short(worst.level))
@@ -951,6 +961,9 @@ mod tests {
         assert_eq!(of(0.0, Some([0.0, 0.0])), "+0.0 % p95");
         // By chance.
         assert_eq!(of(0.123, Some([-0.05, 0.306])), "-5 to +31 % p95");
+        assert_eq!(of(0.003, Some([-0.0004, 0.007])), "0.0 to +0.7 % p95");
+        assert_eq!(of(0.1, Some([-0.004, 0.2])), "0 to +20 % p95");
+        assert_eq!(of(0.0, Some([-0.0001, 0.0004])), "+0.0 % p95");
     }
 
     #[test]
