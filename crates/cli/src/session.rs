@@ -181,14 +181,14 @@ pub(crate) fn with_settings(scenario: Scenario, settings: &[String]) -> Result<S
     Ok(scenario.with(&set)?)
 }
 
-/// A flag that Ctrl-C sets; the second Ctrl-C ends the program at once. It is always the same: a signal has one handler.
+/// A flag that Ctrl-C sets, as do TERM and HUP; the second one ends the program at once. It is always the same: a signal has one handler.
 pub(crate) fn stop_flag() -> Arc<AtomicBool> {
     static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     let stop = STOP.get_or_init(|| {
         let stop = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&stop);
         // Without a handler Ctrl-C still ends the program; finished runs are on disk either way.
-        let _ = ctrlc::set_handler(move || {
+        on_stop(move || {
             if flag.swap(true, Ordering::Relaxed) {
                 std::process::exit(130);
             }
@@ -198,14 +198,24 @@ pub(crate) fn stop_flag() -> Arc<AtomicBool> {
     Arc::clone(stop)
 }
 
-/// Ctrl-C writes into `pipe`; the second one ends the program at once. For verbs that sleep in the kernel. Not with
+/// Calls `handler` for Ctrl-C, TERM and HUP. What this process was started to ignore stays ignored: `nohup` starts it without HUP.
+fn on_stop(handler: impl FnMut() + Send + 'static) {
+    #[cfg(target_os = "linux")]
+    let ignored = fleetfoot_live::Ignored::now();
+    // Without a handler they still end the program.
+    let _ = ctrlc::set_handler(handler);
+    #[cfg(target_os = "linux")]
+    ignored.again();
+}
+
+/// Ctrl-C, TERM or HUP writes into `pipe`; the second one ends the program at once. For verbs that sleep in the kernel. Not with
 /// [`stop_flag`]: a signal has one handler.
 #[cfg(target_os = "linux")]
 pub(crate) fn tell_of_stop(pipe: std::io::PipeWriter) {
     use std::io::Write;
     let stopped = AtomicBool::new(false);
     // Without a handler Ctrl-C still ends the program, and the kernel puts away what it had.
-    let _ = ctrlc::set_handler(move || {
+    on_stop(move || {
         if stopped.swap(true, Ordering::Relaxed) || (&pipe).write_all(&[1]).is_err() {
             std::process::exit(130);
         }

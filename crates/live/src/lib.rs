@@ -76,7 +76,7 @@ pub use replay::{Held, Recording};
 pub use ring::Format;
 pub use sender::SenderSwitches;
 pub use shell::{Finished, Shell};
-pub use signals::{HeldSignals, Order, Signals, hold_signals};
+pub use signals::{HeldSignals, Ignored, Order, Signals, hold_signals};
 pub use tap::{Event, RING, SNAP_LENGTH, Tap, TapReader, Tapped, tap};
 pub use thread::{sleeps, thread_id, waited_for_cores};
 pub use tun::Tun;

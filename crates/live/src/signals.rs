@@ -2,7 +2,7 @@
 
 use crate::Error;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigHandler, SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -98,6 +98,31 @@ impl Drop for Signals {
         let _ = self.before.thread_set_mask();
     }
 }
+
+/// Hang-up and termination, as far as this process was started to ignore them: `nohup` does that.
+pub struct Ignored(Vec<Signal>);
+
+impl Ignored {
+    /// Those that are ignored now.
+    pub fn now() -> Ignored {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        let is_ignored = |signal: &Signal| mask.unwrap_or(0) >> (*signal as u32 - 1) & 1 == 1;
+        Ignored(ENDING.into_iter().filter(is_ignored).collect())
+    }
+
+    /// Ignores them again, after a handler was set for them.
+    pub fn again(&self) {
+        for &signal in &self.0 {
+            // SAFETY: no code of ours runs for a signal that is ignored.
+            let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigIgn) };
+        }
+    }
+}
+
+/// What ends a program from outside, but for Ctrl-C.
+const ENDING: [Signal; 2] = [Signal::SIGHUP, Signal::SIGTERM];
 
 /// Keeps signals back while this exists: one that comes while no command runs waits for the next one, which it then concerns at
 /// once. For callers that run several commands, and for threads that are started before the command.
