@@ -22,6 +22,8 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// Whether it belonged to this plan before it was opened.
+    was_of_plan: bool,
     /// Where finished runs are kept.
     pub store: Store,
 }
@@ -32,9 +34,15 @@ impl Folder {
     /// # Errors
     /// It holds something else and `force` is not set, or it cannot be written.
     pub fn open(path: Option<&Path>, title: &str, hash: &str, force: bool) -> Result<Folder, Error> {
-        let path = Folder::claim(path, title, hash, force)?;
+        let path = place(path, title, hash);
+        let was_of_plan = is_of_plan(&path, hash);
+        let path = Folder::claim(Some(&path), title, hash, force)?;
         let store = Store::open(&path.join("runs")).map_err(|error| not_written(&path, &error))?;
-        Ok(Folder { path, store })
+        Ok(Folder {
+            path,
+            was_of_plan,
+            store,
+        })
     }
 
     /// Makes `path`, or the default folder, the one of the plan with this title and hash.
@@ -42,15 +50,11 @@ impl Folder {
     /// # Errors
     /// As [`Folder::open`].
     pub fn claim(path: Option<&Path>, title: &str, hash: &str, force: bool) -> Result<PathBuf, Error> {
-        let path = path.map_or_else(
-            || Path::new("fleetfoot-out").join(format!("{}-{}", slug(title), &hash[..8])),
-            Path::to_path_buf,
-        );
+        let path = place(path, title, hash);
         let shown = path.display();
         let mark = path.join("plan");
         let full = fs::read_dir(&path).is_ok_and(|entries| entries.flatten().any(|entry| !is_begun(&entry)));
-        let same = fs::read_to_string(&mark).is_ok_and(|text| text.trim() == hash);
-        if full && !same && !force {
+        if full && !is_of_plan(&path, hash) && !force {
             return Err(Error::Refused(format!(
                 "the folder {shown} holds something else; choose another with --out, or overwrite with --force"
             )));
@@ -66,8 +70,11 @@ impl Folder {
         Ok(path)
     }
 
-    /// Whether it has the result of a comparison or run that came to its end.
+    /// Whether it had the result of a comparison or run of this plan that came to its end.
     pub fn is_complete(&self) -> bool {
+        if !self.was_of_plan {
+            return false;
+        }
         let document = fs::read(self.path.join("result.json")).ok();
         let document: Option<Value> = document.and_then(|text| serde_json::from_slice(&text).ok());
         document.is_some_and(|document| document["interrupted"] == Value::Bool(false))
@@ -139,6 +146,19 @@ impl Folder {
     }
 }
 
+/// The folder that is meant: `path`, or the default one.
+fn place(path: Option<&Path>, title: &str, hash: &str) -> PathBuf {
+    path.map_or_else(
+        || Path::new("fleetfoot-out").join(format!("{}-{}", slug(title), &hash[..8])),
+        Path::to_path_buf,
+    )
+}
+
+/// Whether a folder belongs to the plan with this hash.
+fn is_of_plan(path: &Path, hash: &str) -> bool {
+    fs::read_to_string(path.join("plan")).is_ok_and(|text| text.trim() == hash)
+}
+
 fn not_written(path: &Path, error: &std::io::Error) -> Error {
     Error::Refused(format!(
         "cannot write to the output folder {}: {error}",
@@ -208,6 +228,22 @@ mod tests {
         let mut unknown: Vec<String> = names.filter(|name| !WRITTEN.contains(&name.as_str())).collect();
         unknown.sort();
         unknown
+    }
+
+    #[test]
+    fn a_whole_result_is_one_of_the_same_plan() {
+        let path = folder("whole");
+        let open =
+            |hash: &str, force: bool| Folder::open(Some(&path), "test", hash, force).expect("it can be made");
+        let first = open("00112233", false);
+        assert!(!first.is_complete());
+        let result = path.join("result.json");
+        std::fs::write(&result, "{\"interrupted\": true}").expect("it can be written");
+        assert!(!open("00112233", false).is_complete());
+        std::fs::write(&result, "{\"interrupted\": false}").expect("it can be written");
+        assert!(open("00112233", false).is_complete());
+        assert!(!open("44556677", true).is_complete(), "it is of another plan");
+        std::fs::remove_dir_all(path).expect("it was made here");
     }
 
     /// What a run reads is compared with the list before anything runs, so the list has to have everything.
