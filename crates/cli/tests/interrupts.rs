@@ -6,7 +6,7 @@ mod folder;
 use folder::Folder;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 const LINE: &str = "title = \"Line\"\n[network]\nkind = \"dumbbell\"\npairs = 1\nbottleneck = { rate = \"50 Mbit/s\", delay = \"10 ms\" }\n\
      [[traffic]]\nname = \"pages\"\nkind = \"transfer\"\nsize = \"30 kB\"\narrivals = { dist = \"poisson\", rate = \"20 per second\" }\n[[traffic]]\nname = \"backup\"\nkind = \"bulk\"\n\
@@ -28,12 +28,16 @@ fn interrupted(folder: &Path, arguments: &[&str], when: &str) -> (Output, String
     let mut said = String::new();
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped"));
     while !said.contains(when) && lines.read_line(&mut said).expect("it is text") > 0 {}
+    interrupt(&child);
+    while lines.read_line(&mut said).expect("it is text") > 0 {}
+    (child.wait_with_output().expect("it ends"), said)
+}
+
+fn interrupt(child: &Child) {
     let sent = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
     assert!(sent.is_ok_and(|status| status.success()));
-    while lines.read_line(&mut said).expect("it is text") > 0 {}
-    (child.wait_with_output().expect("it ends"), said)
 }
 
 #[test]
@@ -82,12 +86,26 @@ fn a_whole_result_outlives_an_interruption() {
     assert!(whole.status.success(), "{whole:?}");
     let of = |name: &str| std::fs::read(folder.path().join("out").join(name)).expect("it is there");
     let (result, report) = (of("result.json"), of("report.html"));
-    let again: Vec<&str> = arguments.into_iter().chain(["--fresh"]).collect();
-    let (output, said) = interrupted(folder.path(), &again, "Comparing");
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    let again: Vec<&str> = arguments
+        .into_iter()
+        .chain(["--fresh", "--events", "events"])
+        .collect();
+    let child = program(folder.path(), &again)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program was built");
+    // From its first event on it heeds Ctrl-C.
+    let events = folder.path().join("events");
+    while !std::fs::read_to_string(&events).is_ok_and(|text| text.contains("started")) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
     assert!(
         of("result.json") == result && of("report.html") == report,
-        "{said}"
+        "{output:?}"
     );
 }
 

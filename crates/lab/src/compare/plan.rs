@@ -12,6 +12,7 @@ use crate::mechanisms::{self, Mechanism};
 use crate::result::{Inapplicable, RunData, Senders, Standing};
 use crate::run::{Demand, Job};
 use crate::scenario::{BASELINE, Error, ErrorKind, Resolved, Scenario, Setting, Site};
+use fleetfoot_sim::spec::Compared;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -343,6 +344,9 @@ impl Plan {
         let variant = self.scenario.variants()[index].clone();
         match self.scenario.resolve(&variant.set) {
             Ok(resolved) => {
+                if let Some(error) = other_groups(&self.described, &resolved, &variant.set) {
+                    return Err(error);
+                }
                 let mechanisms = contained(&variant.set, &self.described);
                 let planned = self.planned(variant.name, variant.set, resolved, mechanisms);
                 self.variants.push(planned);
@@ -563,4 +567,28 @@ enum Wanted {
     /// Index into the file's variants.
     Variant(usize),
     Mechanisms(Vec<&'static Mechanism>),
+}
+/// Why a variant cannot be compared that has other groups than the network as described: other names, or other times to compare.
+fn other_groups(described: &Resolved, other: &Resolved, set: &Setting) -> Option<Error> {
+    let compared = |resolved: &Resolved| -> Vec<(String, Compared, bool)> {
+        let groups = resolved.groups.iter();
+        let group = groups.map(|group| {
+            let facts = group.kind.facts();
+            (group.name.clone(), facts.compared, facts.completes)
+        });
+        group.collect()
+    };
+    let (own, described) = (compared(other), compared(described));
+    if own == described {
+        return None;
+    }
+    let mut places = set.places();
+    let (path, node) = places.find(|(path, _)| path.ends_with(".kind") || path.ends_with(".name"))?;
+    Some(Error::at(
+        &node.place,
+        path,
+        String::from(
+            "a variant of a comparison has the groups of the file, with times of the same kind: its own could not be held against them. Describe it as a file of its own",
+        ),
+    ))
 }

@@ -38,7 +38,8 @@ pub(super) fn leave_out_empty(variants: &mut [Variant]) {
             .map(|class| {
                 variants
                     .iter()
-                    .any(|variant| variant.groups[group].by_size[class].fct_s.is_some())
+                    .filter_map(|variant| variant.groups.get(group)?.by_size.get(class))
+                    .any(|size| size.fct_s.is_some())
             })
             .collect();
         for variant in &mut *variants {

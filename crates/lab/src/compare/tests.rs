@@ -786,3 +786,26 @@ fn a_line_that_fades_after_the_measured_time_harms_as_one_of_a_constant_rate() {
     assert!((used_of_trace - used).abs() < 0.02, "{used_of_trace} {used}");
     assert!((0.9..=1.0).contains(&used_of_trace), "{used_of_trace}");
 }
+
+#[test]
+fn a_variant_has_the_groups_of_the_file() {
+    let text = |set: &str| {
+        format!(
+            "[network]\nkind = \"dumbbell\"\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n[[traffic]]\nname = \"calls\"\nkind = \"transfer\"\n\
+             size = \"3 kB\"\narrivals = {{ dist = \"poisson\", rate = \"10 per second\" }}\n[[variant]]\nname = \"other\"\nset = {{ {set} }}\n[run]\nduration = \"1 s\"\nseeds = 2\n"
+        )
+    };
+    let plan = |set: &str| {
+        let scenario = Scenario::parse("calls.toml", &text(set)).expect("each is correct alone");
+        Plan::compare(scenario, &Choice::default())
+    };
+    for set in [
+        "\"traffic.calls.kind\" = \"bulk\"",
+        "\"traffic.calls.name\" = \"queries\"",
+    ] {
+        let error = plan(set).expect_err("it has nothing to be held against");
+        assert!(error.message.contains("has the groups of the file"), "{error}");
+        assert_eq!(error.line, 11, "{error}");
+    }
+    assert!(plan("\"traffic.calls.size\" = \"9 kB\"").is_ok());
+}

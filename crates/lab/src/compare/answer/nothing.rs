@@ -118,8 +118,18 @@ pub(super) fn nothing(plan: &Plan, rows: &Rows, variants: &[Variant]) -> String 
             true => "at least ",
             false => "",
         };
+        let ends = variant.versus.as_ref().and_then(|versus| versus.win_ci95);
+        let ends = ends
+            .filter(|_| bound.is_empty())
+            .map_or_else(String::new, |[low, high]| {
+                let ends = format!("95 % interval {:.0} to {:.0} %", -100.0 * high, -100.0 * low);
+                match high > 0.0 {
+                    true => format!(" ({ends}: not more than chance)"),
+                    false => format!(" ({ends})"),
+                }
+            });
         format!(
-            "Nothing tried makes the short transfers finish sooner; the least bad, {name}, makes them {bound}{:.0} % slower, {over}.",
+            "Nothing tried makes the short transfers finish sooner; the least bad, {name}, makes them {bound}{:.0} % slower{ends}, {over}.",
             -100.0 * win
         )
     }
