@@ -22,6 +22,7 @@ enum Display {
 }
 
 /// What a bar shows. A line that is longer than the terminal is wide stays there when the next one is drawn.
+#[derive(Clone, Copy)]
 struct Template {
     wide: &'static str,
     narrow: &'static str,

@@ -307,8 +307,11 @@ pub(super) fn same_seeds(runs: &[RunData]) -> bool {
     };
     let measured =
         goodput(first).iter().any(|&bytes| bytes > 0) || flows(first).iter().any(|group| !group.is_empty());
+    // Long flows that share a full line carry the same together, however differently each fares.
+    let events = first.output.events;
     measured
         && !rest.is_empty()
+        && rest.iter().all(|run| run.output.events == events)
         && rest
             .iter()
             .all(|run| goodput(run) == goodput(first) && flows(run) == flows(first))

@@ -809,3 +809,25 @@ fn a_variant_has_the_groups_of_the_file() {
     }
     assert!(plan("\"traffic.calls.size\" = \"9 kB\"").is_ok());
 }
+
+/// Long flows fill a line whatever the seed, and nothing that ends is measured: seeds differ all the same, by the jitter that the file has.
+#[test]
+fn seeds_with_jitter_of_the_file_are_not_called_the_same() {
+    let text = |jitter: &str| {
+        format!(
+            "[network]\nkind = \"dumbbell\"\npairs = 2\naccess = {{ rate = \"100 Mbit/s\", delay = \"1 ms\"{jitter} }}\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"5 ms\" }}\n\
+             [[traffic]]\nname = \"copies\"\nkind = \"bulk\"\ncount = 2\n[run]\nduration = \"3 s\"\nwarmup = \"1 s\"\nseeds = 2\n"
+        )
+    };
+    let same = |jitter: &str| {
+        let scenario = Scenario::parse("copies.toml", &text(jitter)).expect("it is correct");
+        let plan = Plan::baseline(scenario, &Choice::default()).expect("it resolves");
+        let (options, never) = (Options::default(), AtomicBool::new(false));
+        let batch = execute(&plan.jobs(), &plan.seeds, &options, &never, &simulate, &|_| ());
+        super::ranking::same_seeds(&batch.expect("it runs").runs[0])
+    };
+    assert!(same(""));
+    assert!(!same(
+        ", jitter = { dist = \"uniform\", min = \"0 s\", max = \"1 ms\" }"
+    ));
+}
